@@ -25,6 +25,7 @@ namespace cli {
 namespace {
 
 using Model = std::unique_ptr<sidbeam_model, Release<sidbeam_model_release>>;
+using Head = std::unique_ptr<sidbeam_draft_head, Release<sidbeam_draft_head_release>>;
 using Runner = std::unique_ptr<sidbeam_runner, Release<sidbeam_runner_destroy>>;
 
 int32_t weights_of(const std::string& name) {
@@ -44,6 +45,17 @@ sidbeam_model_info model_info(const sidbeam_model* model) {
   sidbeam_model_info info = SIDBEAM_MODEL_INFO_INIT;
   call(sidbeam_model_get_info, model, &info);
   return info;
+}
+
+Head open_head(const std::string& path) {
+  sidbeam_draft_head* head = nullptr;
+  call_about(path, sidbeam_draft_head_open, path.c_str(), nullptr, &head);
+  return Head(head);
+}
+
+int32_t strategy_of(const std::string& verification) {
+  if (verification == "hash") return SIDBEAM_STRATEGY_HASH_FINAL;
+  return verification == "none" ? SIDBEAM_STRATEGY_NONE : SIDBEAM_STRATEGY_TRIE;
 }
 
 std::vector<Prompt> prompts_of(const RunOptions& o, Histories& histories) {
@@ -83,9 +95,13 @@ class Runs {
   }
 
  private:
+  bool relaxed() const { return o_.speculate == "relaxed"; }
+
   void make_runner(const Vocabulary& vocabulary) {
     const std::vector<int32_t> begin = parse_list("--begin-tokens", o_.begin_tokens, 0, INT32_MAX);
     const Model model = open_model(o_.model, o_), draft = o_.draft.empty() ? nullptr : open_model(o_.draft, o_);
+    const std::vector<int32_t> placeholders = parse_list("--placeholders", o_.placeholders, 0, INT32_MAX);
+    const Head head = o_.head.empty() ? nullptr : open_head(o_.head);
     const Runtime runtime = make_runtime(1);
     sidbeam_constraint_config whole = SIDBEAM_CONSTRAINT_CONFIG_INIT;
     whole.index = const_cast<sidbeam_index*>(index_);
@@ -104,6 +120,13 @@ class Runs {
     config.max_prompt = longest_prompt(config.begin_count, {{"model", model.get()}, {"draft", draft.get()}});
     config.draft = draft.get();
     config.draft_beams = o_.draft_beams;
+    if (relaxed()) config.speculate = SIDBEAM_SPECULATE_RELAXED;
+    config.without_replacement = relaxed() && o_.draft_beams > o_.beams ? 1 : 0;
+    config.head = head.get();
+    config.placeholders = placeholders.empty() ? nullptr : placeholders.data();
+    config.placeholder_count = static_cast<int64_t>(placeholders.size());
+    config.strategy = strategy_of(o_.verify);
+    config.top_k = o_.top_k;
     config.lanes = lanes_;
     sidbeam_runner* runner = nullptr;
     call(sidbeam_runner_create, runtime.get(), &config, &runner);
@@ -113,10 +136,11 @@ class Runs {
   // Refuses a prompt that a model has no room for: the runner would know neither its place nor the option.
   int64_t longest_prompt(int64_t begin_count, const std::map<std::string, const sidbeam_model*>& models) const {
     int64_t longest = 1;
+    const int64_t behind = o_.head.empty() ? info_.levels - 1 : info_.levels;  // codes, or placeholders
     for (const Prompt& prompt : prompts_) {
       const int64_t positions = static_cast<int64_t>(prompt.tokens.size()) / o_.group;
       for (const auto& [name, model] : models)
-        if (model != nullptr) check_room(prompt, positions, begin_count + info_.levels - 1, name, model_info(model));
+        if (model != nullptr) check_room(prompt, positions, begin_count + behind, name, model_info(model));
       longest = std::max(longest, positions);
     }
     return longest;
@@ -163,6 +187,7 @@ class Runs {
     request.tokens = prompt.tokens.data();
     request.positions = static_cast<int64_t>(prompt.tokens.size()) / o_.group;
     request.group = o_.group;
+    if (relaxed()) request.seed = o_.seed, request.sampling_request = static_cast<int64_t>(i);
     request.context = &taken;
     request.done = [](void* context, const sidbeam_result* result) {
       auto& to = *static_cast<Taken*>(context);

@@ -6,9 +6,21 @@
 #include <memory>
 
 #include "commands.h"
+#include "draft_options.h"
 #include "failure.h"
 
 namespace cli {
+namespace {
+
+void check_head(const RunOptions& o) {
+  if (o.head.empty()) throw UsageError("--head is empty");
+  if (o.placeholders.empty()) throw UsageError("--placeholders: --head needs a token per level");
+  if (o.verify != "trie" && o.normalize == "valid")
+    throw UsageError("--normalize: valid does not go with --verify " + o.verify + ", expected full");
+  if (o.top_k > 0 && o.verify != "hash") throw UsageError("--top-k: goes with --verify hash, not " + o.verify);
+}
+
+}  // namespace
 
 void add_run(Command program) {
   const auto o = std::make_shared<RunOptions>();
@@ -17,7 +29,7 @@ void add_run(Command program) {
       .required()
       .type_name("FOLDER");
   add_index(command, o->index);
-  constexpr const char *kQuestions = "exactly one of", *kSpeculation = "speculation";
+  constexpr const char *kQuestions = "exactly one of", *kSpeculation = "speculation", *kHead = "draft head";
   const Option tokens = command.add_option("--tokens", o->tokens, "5,9,3: token ids").under(kQuestions);
   const Option history =
       command.add_option("--history", o->history, "ITEM,ITEM: ids of items, oldest first; their SIDs are the prompt")
@@ -45,7 +57,7 @@ void add_run(Command program) {
   const Option draft = command.add_option("--draft", o->draft, "folder of a smaller model that writes levels ahead")
                            .type_name("FOLDER")
                            .under(kSpeculation);
-  command.add_option("--speculate", o->speculate, "strict: the items and scores of the model alone; relaxed is refused")
+  command.add_option("--speculate", o->speculate, "strict: the items and scores of the model alone; relaxed: draws")
       .one_of({"strict", "relaxed"})
       .capture_default_str()
       .needs(draft)
@@ -54,14 +66,40 @@ void add_run(Command program) {
       .between(1, SIDBEAM_MAX_BEAMS)
       .needs(draft)
       .under(kSpeculation);
+  const Option seed = command.add_option("--seed", o->seed, "of relaxed draws, which it makes repeatable; default: 0")
+                          .needs(draft)
+                          .under(kSpeculation);
+  const Option head =
+      command.add_option("--head", o->head, "draft head of the model: one pass, and no decoding (NEZHA)")
+          .type_name("FILE")
+          .excludes(draft)
+          .under(kHead);
+  command.add_option("--placeholders", o->placeholders, "p1,..,pL: its tokens, behind the begin tokens")
+      .type_name("LIST")
+      .needs(head)
+      .under(kHead);
+  command
+      .add_option("--verify", o->verify,
+                  "trie: exactly, at every level; hash: at the last, so that fewer may come; none")
+      .one_of(kVerifications)
+      .capture_default_str()
+      .needs(head)
+      .under(kHead);
+  command.add_option("--top-k", o->top_k, "codes per beam that --verify hash looks up; default: M")
+      .between(1, SIDBEAM_MAX_CODES)
+      .needs(head)
+      .under(kHead);
   command.add_option("--threads", o->threads, "that requests run on, side by side; default: one per core")
       .between(1, 1024);
   add_json(command, o->json);
   command.footer(
+      "Relaxed beams are draws from the model's distribution, M of them with replacement: an item may come "
+      "repeatedly.\n"
+      "With more than M of --draft-beams they are different, and the law is only approximately the model's.\n"
       "Of an item with several SIDs the first is used. A request whose logits have NaN or +inf is 'error bad_row'.\n"
       "Example:\n"
       "  sidbeam run model office.sidx --history 17,301,8 --beams 10 --offsets 3,259,515");
-  command.callback([o, tokens, history, input, draft] {
+  command.callback([o, tokens, history, input, draft, seed, head] {
     const int given = int{tokens.given()} + int{history.given()} + int{input.given()};
     if (given != 1) {
       throw UsageError("expected exactly one of --tokens, --history and --input, " + std::to_string(given) +
@@ -74,11 +112,13 @@ void add_run(Command program) {
                        " is empty");
     }
     if (draft.given() && o->draft.empty()) throw UsageError("--draft is empty");
-    if (o->speculate == "relaxed") throw UsageError("--speculate: the runner has no relaxed rounds, expected strict");
+    if (seed.given() && o->speculate != "relaxed")
+      throw UsageError("--seed: --speculate is " + o->speculate + ", expected relaxed: a search draws nothing");
     if (o->draft_beams > 0 && o->draft_beams < o->beams) {
       throw UsageError("--draft-beams: " + std::to_string(o->draft_beams) + ", expected at least " +
                        std::to_string(o->beams) + ", --beams");
     }
+    if (head.given()) check_head(*o);
     run_model(*o);
   });
 }

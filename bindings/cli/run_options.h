@@ -13,8 +13,10 @@ namespace cli {
 struct RunOptions {
   std::string model, index, tokens, history, input, start_tokens, begin_tokens, normalize = "full", weights = "stored";
   std::string draft, speculate = "strict";
+  std::string head, placeholders, verify = "trie";
   VocabularyOptions vocabulary;
-  int32_t beams = 0, group = 1, threads = 0, draft_beams = 0;
+  int32_t beams = 0, group = 1, threads = 0, draft_beams = 0, top_k = 0;
+  int64_t seed = 0;
   bool json = false;
 };
 

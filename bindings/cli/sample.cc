@@ -261,8 +261,7 @@ void run(const Options& o) {
 
 void add_sample(Command program) {
   const auto o = std::make_shared<Options>();
-  const Command command =
-      program.add_subcommand("sample", "Draws SIDs from logits in a file: only valid ones come out");
+  const Command command = program.add_subcommand("sample", "Draw SIDs by logits from a file: only valid ones come out");
   add_search_options(command, o->search, {"trie", "sorted", "sorted_topk"}, {"full", "level"});
   command.add_option("--draws", o->draws, "N, results of a request")
       .required()

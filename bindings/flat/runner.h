@@ -38,6 +38,10 @@ enum {
   FLAT_RUNNER_ADJUST, /* 1: every level is an event, FLAT_EVENT_ADJUST, that must be answered; on the CPU */
   FLAT_RUNNER_SPECULATE,
   FLAT_RUNNER_DRAFT_BEAMS,
+  FLAT_RUNNER_WITHOUT_REPLACEMENT,
+  FLAT_RUNNER_MODE,
+  FLAT_RUNNER_TOP_K,
+  FLAT_RUNNER_OUTPUT_PATH,
   FLAT_RUNNER_COUNT
 };
 
@@ -60,10 +64,21 @@ static inline sidbeam_runner_config fl_runner_config(const int64_t* numbers) {
   config.wait_us = numbers[FLAT_RUNNER_WAIT_US];
   config.speculate = fl_narrow(numbers[FLAT_RUNNER_SPECULATE]);
   config.draft_beams = fl_narrow(numbers[FLAT_RUNNER_DRAFT_BEAMS]);
+  config.without_replacement = fl_narrow(numbers[FLAT_RUNNER_WITHOUT_REPLACEMENT]);
+  config.mode = fl_narrow(numbers[FLAT_RUNNER_MODE]);
+  config.top_k = fl_narrow(numbers[FLAT_RUNNER_TOP_K]);
+  config.output_path = fl_narrow(numbers[FLAT_RUNNER_OUTPUT_PATH]);
   return config;
 }
 
-/* Makes the runner of a config whose models and constraint have been entered. */
+/* Of two models a message should say which: "model is closed" becomes "draft model is closed". */
+static inline void fl_say_draft(sidbeam_error* err) {
+  char message[sizeof(err->message)];
+  memcpy(message, err->message, sizeof(message));
+  snprintf(err->message, sizeof(err->message), "draft %.*s", (int)(sizeof(message) - sizeof("draft ")), message);
+}
+
+/* Makes the runner of a config whose models, head and constraint have been entered. */
 static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runner_config* config, int32_t adjusts,
                                           sidbeam_error* err) {
   sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
@@ -86,12 +101,13 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
   return NULL;
 }
 
-/* draft may be NULL; numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none. */
+/* draft and head may be NULL; numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none;
+ * placeholders [L] with a head, otherwise none. */
 static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle* model, flat_handle* draft,
-                                              flat_handle* constraint, flat_in_i64 numbers, float inverse_temperature,
-                                              float soft_cap, flat_in_i64 offsets, flat_in_i32 maps,
-                                              flat_in_i64 map_codes, int64_t end_column, flat_in_i32 begin_tokens,
-                                              sidbeam_error* err) {
+                                              flat_handle* head, flat_handle* constraint, flat_in_i64 numbers,
+                                              float inverse_temperature, float soft_cap, flat_in_i64 offsets,
+                                              flat_in_i32 maps, flat_in_i64 map_codes, int64_t end_column,
+                                              flat_in_i32 begin_tokens, flat_in_i32 placeholders, sidbeam_error* err) {
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
   sidbeam_runner_config config;
@@ -105,16 +121,23 @@ static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle*
   config.soft_cap = soft_cap;
   config.begin_tokens = begin_tokens.data;
   config.begin_count = begin_tokens.count;
+  config.placeholders = placeholders.data;
+  config.placeholder_count = placeholders.count;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.model = (sidbeam_model*)fl_share(model, FLAT_MODEL, err);
-  if (draft != NULL) config.draft = (sidbeam_model*)fl_share(draft, FLAT_MODEL, err);
+  if (draft != NULL && err->code == 0) {
+    config.draft = (sidbeam_model*)fl_share(draft, FLAT_MODEL, err);
+    if (config.draft == NULL) fl_say_draft(err);
+  }
+  if (head != NULL && err->code == 0) config.head = (sidbeam_draft_head*)fl_share(head, FLAT_DRAFT_HEAD, err);
   config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0 && numbers.data[FLAT_RUNNER_ADJUST] != 0 && model->device_type != SIDBEAM_DEVICE_CPU)
     fl_fail(err, SIDBEAM_UNSUPPORTED, "adjust is given, expected none for a model on CUDA: the logits are there");
   if (err->code == 0)
     handle = fl_make_runner((sidbeam_runtime*)object, &config, numbers.data[FLAT_RUNNER_ADJUST] != 0, err);
   if (config.constraint != NULL) fl_drop_user(constraint);
+  if (head != NULL && config.head != NULL) fl_drop_user(head); /* gcc 12 does not see that the first follows */
   if (config.draft != NULL) fl_drop_user(draft);
   if (config.model != NULL) fl_drop_user(model);
   fl_drop_user(runtime);
@@ -158,8 +181,8 @@ static inline fl_request* fl_make_request(const fl_runner* runner, int64_t tag) 
 
 /* As in sidbeam_request; tokens [positions, group]; constraint may be NULL. Taken by run and submit alike. */
 static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
-                                          int32_t beams, int32_t priority, int64_t deadline_us, sidbeam_request* out,
-                                          sidbeam_error* err) {
+                                          int32_t beams, int32_t priority, int64_t deadline_us, int64_t seed,
+                                          int64_t sampling_request, sidbeam_request* out, sidbeam_error* err) {
   const int32_t width = group > 0 ? group : 1;
   fl_request* request;
   if (tokens.count % width != 0) {
@@ -178,6 +201,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
   out->group = group;
   out->priority = priority;
   out->deadline_us = deadline_us;
+  out->seed = seed;
+  out->sampling_request = sampling_request;
   out->done = fl_done;
   out->context = request;
   return request;
@@ -186,8 +211,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
 /* Runs a request on this thread; `out` [FLAT_RESULT_COUNT] gets its numbers, and flat_result_take must follow, unless
  * this fails. */
 static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group, int32_t beams,
-                                   int32_t priority, flat_handle* constraint, int64_t deadline_us, flat_out_i64 out,
-                                   sidbeam_error* err) {
+                                   int32_t priority, flat_handle* constraint, int64_t deadline_us, int64_t seed,
+                                   int64_t sampling_request, flat_out_i64 out, sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -196,7 +221,9 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
   object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
   if (object == NULL) return;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
-  if (err->code == 0) own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, &request, err);
+  if (err->code == 0)
+    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
+                          err);
   if (own != NULL && fl_runner_api->runner_run(object->runner, &request, err) == SIDBEAM_OK) {
     fl_put_result(own, out.data);
   } else {
@@ -209,7 +236,7 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
 /* Submits a request and returns its number; its result comes as an event with `tag`, perhaps before this returns. */
 static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
                                          int32_t beams, int32_t priority, flat_handle* constraint, int64_t deadline_us,
-                                         sidbeam_error* err) {
+                                         int64_t seed, int64_t sampling_request, sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -218,7 +245,9 @@ static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_
   object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
   if (object == NULL) return 0;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
-  if (err->code == 0) own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, &request, err);
+  if (err->code == 0)
+    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
+                          err);
   if (own != NULL) {
     own->events = object->events;
     if (fl_runner_api->runner_submit(object->runner, &request, &id, err) != SIDBEAM_OK) free(own);

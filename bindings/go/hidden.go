@@ -8,7 +8,7 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// HiddenPath says how a [HiddenStep] computes a slot's logits. It changes no result.
+// HiddenPath says how a [HiddenStep], or a [Runner], computes logits. It changes no result.
 type HiddenPath int32
 
 // Paths of a step from hidden states.

@@ -151,6 +151,9 @@ func (c *Constraint) constraint() (*Constraint, error) {
 	if c == nil {
 		return nil, invalid("constraint is a nil *Constraint, expected one, or nil")
 	}
+	if c.handle == nil { // C could not tell it from none
+		return nil, invalid("constraint is a Constraint that was not made, expected one of NewConstraint, or nil")
+	}
 	return c, nil
 }
 

@@ -37,11 +37,27 @@ type RunnerConfig struct {
 	// own, one per lane at a time. The lane waits. An error ends the request, whose caller gets it. It must not call Run
 	// or Drain of the runner, which would wait for it. On the CPU.
 	Adjust func(*Level) error
-	// A smaller model of the same tokens that writes levels ahead, so that Model is run less often, for the same results
-	// to the bit; both on the CPU, without Adjust. nil: none.
+	// A smaller model of the same tokens that writes levels ahead, so that Model is run less often; both on the CPU,
+	// without Adjust. nil: none.
 	Draft      *Model
-	DraftBeams int       // of the draft's search, Beams .. MaxBeams; 0: Beams
-	Speculate  Speculate // Unsupported unless SpeculateStrict
+	DraftBeams int // of the draft's search, Beams .. MaxBeams; 0: Beams
+	Speculate  Speculate
+	// Draws of SpeculateRelaxed are different SIDs, only approximately by Model's law; needed where DraftBeams is more
+	// than Beams.
+	WithoutReplacement bool
+	// ModeStochastic: requests draw SIDs without replacement by Model's own law, with the same bits where there is a
+	// Draft; on the CPU. ModeSample is Unsupported.
+	Mode Mode
+	// NEZHA's draft head, with Model on the CPU: Model reads the prompt, BeginTokens and Placeholders, a token per level,
+	// in one pass, and the head writes the SIDs from its hidden states, as a DraftDecoder does. Strategy is StrategyTrie,
+	// or StrategyHashFinal for verification at the last level. Vocabulary is not used; there is no Draft, and Adjust sees
+	// the level's codes alone. nil: none.
+	Head         *DraftHead
+	Placeholders []int32
+	// With NormalizeValid: whether a level's logits are those of the beams' children alone, or a product of all of the
+	// level's. It changes no result.
+	OutputPath HiddenPath
+	TopK       int // of StrategyHashFinal and StrategySortedTopK: codes per beam that are looked up; 0: Beams
 }
 
 // Speculate says how a runner's draft is verified.
@@ -49,8 +65,10 @@ type Speculate int32
 
 // Forms of speculation.
 const (
-	SpeculateStrict  Speculate = iota // results are the model's own, whatever the draft
-	SpeculateRelaxed                  // by draws, which runners refuse; see Relaxed
+	SpeculateStrict Speculate = iota // results are the model's own, whatever the draft
+	// Beams of a level are draws from Model's distribution over all continuations, each exactly and independently, so
+	// that a SID may be found repeatedly; with StrategyTrie, SIDs of fixed length. See Request.Seed.
+	SpeculateRelaxed
 )
 
 // String is the form's name, as the command's --speculate has it.
@@ -75,6 +93,10 @@ func NewRunner(config RunnerConfig) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
+	head, err := config.head()
+	if err != nil {
+		return nil, err
+	}
 	held, err := config.Constraint.constraint()
 	if err != nil {
 		return nil, err
@@ -88,13 +110,15 @@ func NewRunner(config RunnerConfig) (*Runner, error) {
 	var box uintptr
 	f := newFailure()
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
-		box = native.Flat_runner_create(runtime, config.Model.handle.raw(), draft, held.handle.raw(),
-			numbers, config.InverseTemperature, config.SoftCap, offsets, maps, mapCodes, end, config.BeginTokens, f.bytes())
+		box = native.Flat_runner_create(runtime, config.Model.handle.raw(), draft, head, held.handle.raw(), numbers,
+			config.InverseTemperature, config.SoftCap, offsets, maps, mapCodes, end, config.BeginTokens, config.Placeholders,
+			f.bytes())
 	}); err != nil {
 		return nil, err
 	}
 	runtime.KeepAlive(config.Model)
 	runtime.KeepAlive(config.Draft)
+	runtime.KeepAlive(config.Head)
 	runtime.KeepAlive(held)
 	if err := f.done(); err != nil {
 		return nil, err
@@ -120,6 +144,17 @@ func (c *RunnerConfig) draft() (uintptr, error) {
 	return c.Draft.handle.raw(), nil
 }
 
+// head is as draft.
+func (c *RunnerConfig) head() (uintptr, error) {
+	if c.Head == nil {
+		return 0, nil
+	}
+	if c.Head.handle == nil {
+		return 0, invalid("Head is a DraftHead that was not opened, expected one of OpenDraftHead, or nil")
+	}
+	return c.Head.handle.raw(), nil
+}
+
 func (c *RunnerConfig) numbers() []int64 {
 	numbers := make([]int64, native.FLAT_RUNNER_COUNT)
 	numbers[native.FLAT_RUNNER_BEAMS] = int64(orOne(c.Beams))
@@ -136,6 +171,10 @@ func (c *RunnerConfig) numbers() []int64 {
 	numbers[native.FLAT_RUNNER_ADJUST] = int64(flag(c.Adjust != nil))
 	numbers[native.FLAT_RUNNER_SPECULATE] = int64(c.Speculate)
 	numbers[native.FLAT_RUNNER_DRAFT_BEAMS] = int64(c.DraftBeams)
+	numbers[native.FLAT_RUNNER_WITHOUT_REPLACEMENT] = int64(flag(c.WithoutReplacement))
+	numbers[native.FLAT_RUNNER_MODE] = int64(c.Mode)
+	numbers[native.FLAT_RUNNER_TOP_K] = int64(c.TopK)
+	numbers[native.FLAT_RUNNER_OUTPUT_PATH] = int64(c.OutputPath)
 	return numbers
 }
 
@@ -148,6 +187,9 @@ type Request struct {
 	Deadline   time.Duration // from now on, within which it must start; 0: none, or, with Run, that of the context
 	Constraint Constrainer   // nil: the runner's; another must have the same codes per level
 	Value      any           // for Adjust
+	// Keys of the random numbers of a runner that draws (SpeculateRelaxed, ModeStochastic): requests with equal pairs
+	// draw alike. Otherwise 0.
+	Seed, SamplingRequest int64
 }
 
 // Result is what a request found: N SIDs, best first.
@@ -248,7 +290,7 @@ func (r *Runner) runHere(request Request) (*Result, error) {
 	numbers := make([]int64, native.FLAT_RESULT_COUNT)
 	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
 		native.Flat_runner_run(r.handle.raw(), tag, tokens, saturate(request.Group), saturate(request.Beams),
-			saturate(request.Priority), constraint, deadline, numbers, f.bytes())
+			saturate(request.Priority), constraint, deadline, request.Seed, request.SamplingRequest, numbers, f.bytes())
 	})
 	if err != nil {
 		return nil, pending.failure(err)
@@ -262,7 +304,8 @@ func (r *Runner) Submit(request Request) (*Pending, error) {
 	pending, tag := r.desk.admit(r, request.Value)
 	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
 		pending.id = native.Flat_runner_submit(r.handle.raw(), tag, tokens, saturate(request.Group),
-			saturate(request.Beams), saturate(request.Priority), constraint, deadline, f.bytes())
+			saturate(request.Beams), saturate(request.Priority), constraint, deadline, request.Seed,
+			request.SamplingRequest, f.bytes())
 	})
 	if err != nil {
 		r.desk.forget(tag)

@@ -3,11 +3,13 @@
 package sidbeam_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"sidbeam.io/sidbeam"
 )
@@ -98,12 +100,16 @@ func TestDraftRefusals(t *testing.T) {
 			"draft_beams is 4, expected at least 5, config.beams"},
 		{func(c *sidbeam.RunnerConfig) { c.Draft, c.DraftBeams = nil, 6 }, sidbeam.InvalidArgument,
 			"expected a model, since config.draft_beams is 6"},
-		{func(c *sidbeam.RunnerConfig) { c.Speculate = sidbeam.SpeculateRelaxed }, sidbeam.Unsupported,
-			"runners have no relaxed rounds"},
+		{func(c *sidbeam.RunnerConfig) { c.Speculate, c.DraftBeams = sidbeam.SpeculateRelaxed, 6 },
+			sidbeam.InvalidArgument, "draft_beams is 6, expected 5, config.beams, or config.without_replacement"},
+		{func(c *sidbeam.RunnerConfig) { c.WithoutReplacement = true }, sidbeam.InvalidArgument,
+			"without_replacement is 1, expected 0"},
+		{func(c *sidbeam.RunnerConfig) { c.Mode = sidbeam.ModeSample }, sidbeam.Unsupported,
+			"mode is SIDBEAM_MODE_SAMPLE"},
 		{func(c *sidbeam.RunnerConfig) { c.Speculate = 2 }, sidbeam.InvalidArgument, "speculate is 2, expected 0..1"},
 		{func(c *sidbeam.RunnerConfig) { c.Adjust = func(*sidbeam.Level) error { return nil } },
 			sidbeam.InvalidArgument, "adjust is given, expected NULL beside config.draft"},
-		{func(c *sidbeam.RunnerConfig) { c.Draft = closed }, sidbeam.BadState, "model is closed"},
+		{func(c *sidbeam.RunnerConfig) { c.Draft = closed }, sidbeam.BadState, "draft model is closed"},
 		{func(c *sidbeam.RunnerConfig) { c.Draft = new(sidbeam.Model) }, sidbeam.InvalidArgument,
 			"Draft is a Model that was not opened"},
 	} {
@@ -112,4 +118,90 @@ func TestDraftRefusals(t *testing.T) {
 		_, err := sidbeam.NewRunner(config)
 		fails(t, err, bad.code, bad.text)
 	}
+}
+
+// Random numbers are those of the seed and the request alone: lanes, batches and the order of requests change nothing.
+func drawsRepeat(t *testing.T, config sidbeam.RunnerConfig, check func(*sidbeam.Result)) {
+	t.Helper()
+	alone := newRunner(t, config)
+	config.Lanes, config.BatchRequests, config.Wait = 2, 3, time.Millisecond
+	together := newRunner(t, config)
+	var pending []*sidbeam.Pending
+	for i := int64(11); i >= 0; i-- {
+		one, err := together.Submit(sidbeam.Request{Tokens: history.Tokens, Seed: 5, SamplingRequest: i})
+		must(t, err)
+		pending = append(pending, one)
+	}
+	different := 0
+	for i, one := range pending {
+		got, err := one.Result()
+		must(t, err)
+		request := sidbeam.Request{Tokens: history.Tokens, Seed: 5, SamplingRequest: int64(11 - i)}
+		expected := run(t, alone, request)
+		if !reflect.DeepEqual(got.SIDs, expected.SIDs) || !reflect.DeepEqual(got.Scores, expected.Scores) {
+			t.Errorf("request %d: expected %+v, got %+v", 11-i, expected, got)
+		}
+		check(got)
+		request.Seed = 6
+		if !reflect.DeepEqual(run(t, alone, request).SIDs, expected.SIDs) {
+			different++
+		}
+	}
+	if different == 0 {
+		t.Error("expected another seed to draw otherwise")
+	}
+}
+
+func TestRelaxedDrawsRepeat(t *testing.T) {
+	config := tinyConfig(t)
+	config.Draft, config.Speculate = shallowModel(t), sidbeam.SpeculateRelaxed
+	drawsRepeat(t, config, func(got *sidbeam.Result) {
+		if len(got.Scores) != config.Beams || got.Rounds < 1 || got.Rounds+got.AcceptedLevels != tinyLevels {
+			t.Errorf("expected %d draws, and rounds, got %+v", config.Beams, got)
+		}
+	})
+	config.WithoutReplacement, config.DraftBeams = true, config.Beams+3
+	drawsRepeat(t, config, func(got *sidbeam.Result) {
+		seen := map[int64]bool{}
+		for _, ordinal := range got.Ordinals {
+			if seen[ordinal] {
+				t.Errorf("expected different SIDs, got %v", got.Ordinals)
+			}
+			seen[ordinal] = true
+		}
+	})
+}
+
+func TestStochasticBeamsAreTheSameWithADraft(t *testing.T) {
+	config := tinyConfig(t)
+	config.Mode = sidbeam.ModeStochastic
+	plain := newRunner(t, config)
+	config.Draft, config.DraftBeams = shallowModel(t), config.Beams+3
+	drawsRepeat(t, config, func(got *sidbeam.Result) {
+		if got.Rounds < 1 {
+			t.Errorf("expected rounds, got %+v", got)
+		}
+	})
+	for seed := int64(1); seed <= 8; seed++ {
+		request := sidbeam.Request{Tokens: history.Tokens, Seed: seed, SamplingRequest: 3}
+		got, expected := run(t, newRunner(t, config), request), run(t, plain, request)
+		if !reflect.DeepEqual(got.SIDs, expected.SIDs) || !reflect.DeepEqual(got.Scores, expected.Scores) {
+			t.Errorf("seed %d: expected %+v, got %+v", seed, expected, got)
+		}
+	}
+}
+
+func TestSeedsAreOfRunnersThatDraw(t *testing.T) {
+	runner := newRunner(t, tinyConfig(t))
+	_, err := runner.Run(context.Background(), sidbeam.Request{Tokens: history.Tokens, Seed: 5})
+	fails(t, err, sidbeam.InvalidArgument, "request.seed is 5, expected 0: the runner searches, and draws nothing")
+}
+
+func TestAConstraintThatWasNotMadeIsNotTheRunners(t *testing.T) {
+	runner := newRunner(t, tinyConfig(t))
+	request := sidbeam.Request{Tokens: history.Tokens, Constraint: new(sidbeam.Constraint)}
+	_, err := runner.Run(context.Background(), request)
+	fails(t, err, sidbeam.InvalidArgument, "constraint is a Constraint that was not made")
+	_, err = runner.Submit(request)
+	fails(t, err, sidbeam.InvalidArgument, "constraint is a Constraint that was not made")
 }

@@ -5,8 +5,8 @@
  * It loads a generative recommender's own checkpoint (config.json and safetensors of T5, Llama, Qwen2 or Qwen3), reads
  * the prompt once on one row, and writes SIDs by beam search over a constraint, a level per pass. The prompt's keys and
  * values are stored once and shared by all beams; beams find what they wrote themselves through lists of ancestors, so
- * that nothing is moved between levels (xGR's xAttention; attention.h has it as a function). Requests
- * wait in one bounded queue for a lane, which is what one batch needs of memory and, on a GPU, a stream (xSchedule).
+ * that nothing is moved between levels (xGR's xAttention; attention.h has it as a function). Requests wait in one
+ * bounded queue for a lane, which is what one batch needs of memory and, on a GPU, a stream (xSchedule).
  *
  *   sidbeam_model_config weights = SIDBEAM_MODEL_CONFIG_INIT;
  *   TRY(sidbeam_model_open("model", &weights, &model, &err));
@@ -21,16 +21,21 @@
  * Everything is sized at creation: after the first request a runner allocates nothing and makes no thread.
  *
  * Scores are log-probabilities, as a session's: `normalization` says over what. SIDBEAM_NORMALIZE_FULL multiplies all
- * of the output layer, LEVEL and VALID only the rows of the level's codes.
+ * of the output layer, LEVEL and VALID only the rows of the level's codes, VALID where beams have few children only
+ * theirs.
  *
  * With a second, smaller model (sidbeam_runner_config.draft) that writes levels ahead the model is run less often, and
- * results stay the same to the bit.
+ * results stay the same to the bit. With NEZHA's draft head (sidbeam_runner_config.head) it is run once per request. A
+ * runner may draw instead of searching: SIDs without replacement, by stochastic beams (mode), or sets of beams by
+ * relaxed speculation (SIDBEAM_SPECULATE_RELAXED).
  *
  * attention.h has more functions of this library, runner_api.h all of them in one table, for hosts that dlopen it.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_RUNNER_H
 #define SIDBEAM_RUNNER_H
 
+#include "draft.h"
+#include "hidden.h"
 #include "runtime.h"
 #include "session.h"
 
@@ -124,8 +129,18 @@ typedef struct sidbeam_level {
 /* How a draft's levels are verified (AtSpeed; speculate.h). */
 enum {
   SIDBEAM_SPECULATE_STRICT = 0, /* results have the bits that the target gives alone, whatever the draft */
-  /* By draws from the target's distribution. The runner refuses it (UNSUPPORTED): sidbeam_relaxed_draw() and
-   * sidbeam_relaxed_verify() are for hosts with models of their own. */
+  /* Draws from the target's distribution, verified as sidbeam_relaxed_verify() does. At each level p is that of all
+   * valid continuations, by one code, of the request's different beams, by their whole log-probability; q is the same
+   * of the draft. A level goes on where all beams are nodes of the round's tree; where the tree has no drafts, beams
+   * are drawn from p. Random numbers are keyed by seed and sampling_request of a request, and counted by level and
+   * draw, so that results repeat, in any batch, lane and order of arrival.
+   *   with replacement     (without_replacement 0) N = M: given the beams of the level before, each of a request's
+   *                        beams is a draw from p, exactly and independently, whatever the draft. A result has as many
+   *                        SIDs as beams were asked for, unless there is none at all; the same may be there repeatedly.
+   *   without replacement  N >= M: a result has different SIDs, min(beams, continuations there are) at each level, only
+   *                        approximately by the target's law (the form of the paper's code).
+   * Logits of `model` that are NaN or +inf where they are read end the request; those of the draft only draft nothing.
+   * Strategy TRIE, SIDs of fixed length. */
   SIDBEAM_SPECULATE_RELAXED = 1
 };
 
@@ -160,10 +175,10 @@ typedef struct sidbeam_runner_config {
   int32_t lane_threads;
   /* Threads of one request's products, the lane's included, by `execute`; 0 or 1: the lane's alone. */
   int32_t request_threads;
-  /* A batch leaves when it has batch_requests requests or batch_rows rows (prompt positions + M * (L - 1) of each), or
-   * when its oldest request has waited wait_us; a free lane then takes it. 0: one request, no limit of rows, no wait,
-   * which is best on CPUs: they run requests side by side. A request with a deadline waits for others for half of the
-   * time to it at most; one of sidbeam_runner_run() waits for none, and is a batch of its own. */
+  /* A batch leaves when it has batch_requests requests or batch_rows rows (prompt positions + M * (L - 1) of each, with
+   * a head + L), or when its oldest request has waited wait_us; a free lane then takes it. 0: one request, no limit of
+   * rows, no wait, which is best on CPUs: they run requests side by side. A request with a deadline waits for others
+   * for half of the time to it at most; one of sidbeam_runner_run() waits for none, and is a batch of its own. */
   int32_t batch_requests;
   int64_t batch_rows, wait_us;
   /* The host's own threads instead of lane_threads: runs task(data) soon, on any thread, once, and returns 1; 0: it
@@ -193,12 +208,36 @@ typedef struct sidbeam_runner_config {
   /* N, M .. SIDBEAM_MAX_BEAMS: beams of the draft's search; 0: M. A request of fewer beams than M drafts as many fewer
    * than N. More of them cost the target more rows, and make it more likely that a level is accepted. */
   int32_t draft_beams;
+  int32_t without_replacement; /* 1: of SIDBEAM_SPECULATE_RELAXED, see there; needed where N > M */
+  /* SIDBEAM_MODE_SEARCH or SIDBEAM_MODE_STOCHASTIC (sampling.h): a request then gets a draw of SIDs without replacement
+   * by the model's own law, keyed by its seed and sampling_request, best perturbed score first. With a draft, which
+   * shares the noise, it has the same bits. Not with SIDBEAM_SPECULATE_RELAXED, and on the CPU alone. */
+  int32_t mode;
+
+  /* SIDBEAM_STRATEGY_SORTED_TOPK and HASH_FINAL: codes per beam that are looked up; 0: M. */
+  int32_t top_k;
+  /* SIDBEAM_HIDDEN_*: how a level's logits are computed. Where NORMALIZE_VALID, strategy TRIE and no `adjust` let a
+   * step read the beams' children alone (hidden.h), FASTEST multiplies just their rows of the output layer if that is
+   * expected to cost less than a product with all of the level's, by a constant for each instruction set that was
+   * measured on x86. CHILDREN does so at all levels, and is refused with UNSUPPORTED where it cannot be done (int8
+   * weights, CUDA, a draft, a head or mode STOCHASTIC too); PRODUCT never does. Results have the same bits. */
+  int32_t output_path;
+  /* A draft head (draft.h), held, with `model` on the CPU; NULL: none. The prompt, begin_tokens and a placeholder per
+   * level are one pass of the model: the last layer's states, after its norm, are h_0 at the last position before the
+   * placeholders and h_1 .. h_L at theirs. From these the head writes SIDs as sidbeam_draft_decoder_run() does, to the
+   * bit, and the model passes no more: SIDs are verified by `strategy`, TRIE at every level or HASH_FINAL at the last.
+   * `vocabulary` is not read, since codes are not tokens here; `adjust` sees logits of a level's codes alone; `draft`
+   * must be NULL and `mode` SEARCH. SIDs have one length, and where constraint and head name a codebook, it is the
+   * same. */
+  sidbeam_draft_head* head;
+  const int32_t* placeholders; /* [placeholder_count] tokens, copied */
+  int64_t placeholder_count;   /* L */
 } sidbeam_runner_config;
 #define SIDBEAM_RUNNER_CONFIG_INIT                                                                                    \
   {                                                                                                                   \
     (uint32_t)sizeof(sidbeam_runner_config), 1, NULL, NULL, NULL, NULL, 0, SIDBEAM_NORMALIZE_FULL,                    \
         SIDBEAM_STRATEGY_TRIE, 0.0f, 0.0f, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, SIDBEAM_SPECULATE_STRICT, 0                                                                             \
+        NULL, SIDBEAM_SPECULATE_STRICT, 0, 0, SIDBEAM_MODE_SEARCH, 0, SIDBEAM_HIDDEN_FASTEST, NULL, NULL, 0           \
   }
 
 /* Keys and values that the host computed: of the first positions of a prompt (after RoPE, before the group's
@@ -233,7 +272,8 @@ typedef struct sidbeam_result {
   sidbeam_constraint* constraint; /* that the request ran under: of its index are the ordinals' items */
   int64_t queued_us, run_us;      /* waiting, and running until done() */
   int32_t batch;                  /* requests that ran with it, itself included */
-  /* With a draft, otherwise 0: rounds, each a pass of the target. Without one the target passes `levels` times. */
+  /* With a draft, otherwise 0: rounds, each a pass of the target. Without one the target passes `levels` times, with a
+   * head once. */
   int32_t rounds;
   int32_t drafted_levels;  /* that became part of a round's tree */
   int32_t accepted_levels; /* of these, whose beams held all of the target's that must be fed: passes saved */
@@ -260,9 +300,12 @@ typedef struct sidbeam_request {
    * submit and cancel; run, drain and close fail with BAD_STATE there, and destroy does nothing. */
   void (*done)(void* context, const sidbeam_result* result);
   void* context;
+  /* Keys of the random numbers of a runner that draws (STOCHASTIC, RELAXED), the caller's own, as seeds and requests of
+   * sidbeam_sampling: equal pairs draw alike, which those of different users should not. Otherwise 0. */
+  int64_t seed, sampling_request;
 } sidbeam_request;
 #define SIDBEAM_REQUEST_INIT \
-  { (uint32_t)sizeof(sidbeam_request), 0, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_request), 0, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0 }
 
 /* Counted since creation. Percentiles are of finished requests, to 4 %, in microseconds: P50, P90, P99, P99.9. */
 typedef struct sidbeam_runner_stats {
@@ -286,9 +329,11 @@ typedef struct sidbeam_runner_stats {
         0                                                                                                              \
   }
 
-/* Makes a runner, its lanes' memory and its threads. It holds the runtime, the models and the constraint.
- * Errors: INVALID_ARGUMENT (also a draft of another vocabulary, or of fewer beams than M), UNSUPPORTED (also a draft
- * where one of the models is on CUDA), MISSING_SECTION (as sidbeam_session_create), NO_DEVICE, OUT_OF_MEMORY. */
+/* Makes a runner, its lanes' memory and its threads. It holds the runtime, the models, the head and the constraint.
+ * Errors: INVALID_ARGUMENT (also a draft of another vocabulary, or of fewer beams than M; a head of another width,
+ * catalogue or codebook), UNSUPPORTED (also a draft, a head or mode STOCHASTIC where a model is on CUDA, what
+ * SIDBEAM_SPECULATE_RELAXED excludes, and a head for SIDs of variable length), MISSING_SECTION (as
+ * sidbeam_session_create), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_create(
     sidbeam_runtime* runtime, const sidbeam_runner_config* config, sidbeam_runner** out, sidbeam_error* err);
 /* Runs one request on this thread, as soon as it is its turn and a lane is free, and calls done() before it returns;

@@ -8,6 +8,8 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/perturb.cc
   backend/cpu/plan.cc
   backend/cpu/probes.cc
+  backend/cpu/row_children.cc
+  backend/cpu/row_probes.cc
   backend/cpu/row_scan.cc
   backend/cpu/scan.cc
   backend/cpu/selection.cc

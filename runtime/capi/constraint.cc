@@ -47,6 +47,7 @@ sidbeam_status sidbeam_constraint_get_info(const sidbeam_constraint* constraint,
     info.items = index.items;
     std::copy(std::begin(index.codes), std::end(index.codes), info.codes);
     std::copy(std::begin(index.fingerprint), std::end(index.fingerprint), info.fingerprint);
+    info.codebook = sidbeam_index_codebook(constraint->index.get());
     write_struct(info, out);
   });
 }

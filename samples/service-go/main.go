@@ -32,6 +32,7 @@ func main() {
 // parse gives the options and the address to serve on, or ends the process with status 2.
 func parse(flags *flag.FlagSet, arguments []string) (o options, address string) {
 	flags.StringVar(&o.model, "model", "", "folder of a checkpoint (required)")
+	flags.StringVar(&o.draft, "draft", "", "folder of a smaller model that writes levels ahead; answers stay the same")
 	flags.StringVar(&o.index, "index", "", "index file (required)")
 	flags.StringVar(&address, "listen", "127.0.0.1:8080", "address to serve on")
 	flags.Func("offsets", "o0,o1,..: code t of level l is token o_l + t (default 0)", list(&o.vocabulary.Offsets, 0))

@@ -97,6 +97,14 @@ func writeRunner(out io.Writer, stats *sidbeam.RunnerStats) {
 	writeCounter(out, "sidbeam_runner_batches_total", "Batches.", stats.Batches)
 	writeCounter(out, "sidbeam_runner_batch_requests_total", "Histories of all batches.", stats.BatchRequests)
 	writeCounter(out, "sidbeam_runner_batch_rows_total", "Rows of all batches.", stats.BatchRows)
+	writeCounter(out, "sidbeam_runner_rounds_total", "Passes of the model, where there is a draft.", stats.Rounds)
+	writeCounter(out, "sidbeam_runner_round_levels_total", "Levels that these passes decided.", stats.RoundLevels)
+	writeCounter(out, "sidbeam_runner_drafted_levels_total", "Levels that the draft wrote.", stats.DraftedLevels)
+	writeCounter(out, "sidbeam_runner_accepted_levels_total", "Of these, passes saved.", stats.AcceptedLevels)
+	writeCounter(out, "sidbeam_runner_nodes_total", "Rows of logits that the passes had.", stats.Nodes)
+	fmt.Fprintln(out, "# HELP sidbeam_runner_draft_seconds_total Time of the draft.")
+	fmt.Fprintf(out, "# TYPE sidbeam_runner_draft_seconds_total counter\nsidbeam_runner_draft_seconds_total %g\n",
+		stats.Drafting.Seconds())
 	for _, one := range []struct {
 		name, help string
 		times      sidbeam.Percentiles

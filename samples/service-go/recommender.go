@@ -10,9 +10,10 @@ import (
 	"sidbeam.io/sidbeam"
 )
 
-// options of the service; the first three are the model's and the index's.
+// options of the service; the first four are the models' and the index's.
 type options struct {
 	model         string
+	draft         string // empty: none
 	index         string
 	vocabulary    sidbeam.Vocabulary    // the token of each code
 	startTokens   []int32               // before every history
@@ -38,7 +39,15 @@ func newRecommender(o options, c *catalogue) (*recommender, error) {
 	if err != nil {
 		return nil, err
 	}
-	runner, err := sidbeam.NewRunner(sidbeam.RunnerConfig{Model: model, Constraint: c.index, Beams: o.beams,
+	var draft *sidbeam.Model
+	if o.draft != "" {
+		if draft, err = sidbeam.OpenModel(o.draft, sidbeam.ModelConfig{}); err != nil {
+			_ = model.Close()
+			return nil, err
+		}
+		defer draft.Close() // the runner holds it
+	}
+	runner, err := sidbeam.NewRunner(sidbeam.RunnerConfig{Model: model, Draft: draft, Constraint: c.index, Beams: o.beams,
 		Vocabulary: &o.vocabulary, BeginTokens: o.beginTokens, Lanes: o.lanes, QueueRequests: o.queue,
 		Normalization: o.normalization, MaxGroup: o.group, MaxPrompt: len(o.fill(o.startTokens))/o.group + o.prompt})
 	if err != nil {

@@ -65,7 +65,7 @@ func testOptions(t testing.TB, path string) options {
 	if folder == "" {
 		t.Skip("SIDBEAM_MODEL is not set: the library was built without the runner")
 	}
-	return options{model: folder, index: path, vocabulary: sidbeam.Vocabulary{Offsets: []int64{0, 16, 32}},
+	return options{model: folder, draft: folder, index: path, vocabulary: sidbeam.Vocabulary{Offsets: []int64{0, 16, 32}},
 		group: 1, beams: 8, histories: 3, prompt: 8, lanes: 2, queue: 64}
 }
 
@@ -224,6 +224,12 @@ func checkMetrics(t *testing.T, got map[string]float64, requests, reloads int, v
 		got["sidbeam_runner_finished_total"] < float64(requests) || got["sidbeam_runner_batch_rows_total"] <= 0 ||
 		got["sidbeam_runner_lane_use"] <= 0 || got[`sidbeam_runner_seconds{quantile="0.99"}`] <= 0 {
 		t.Errorf("expected the runner's numbers of %d requests, got %v", requests, got)
+	}
+	rounds, accepted := got["sidbeam_runner_rounds_total"], got["sidbeam_runner_accepted_levels_total"]
+	if rounds <= 0 || accepted <= 0 || got["sidbeam_runner_round_levels_total"] != rounds+accepted ||
+		got["sidbeam_runner_drafted_levels_total"] < accepted || got["sidbeam_runner_nodes_total"] < rounds ||
+		got["sidbeam_runner_draft_seconds_total"] <= 0 {
+		t.Errorf("expected the draft's numbers, got %v", got)
 	}
 	p50, p90 := got[`sidbeam_request_seconds{quantile="0.50"}`], got[`sidbeam_request_seconds{quantile="0.90"}`]
 	p99, sum := got[`sidbeam_request_seconds{quantile="0.99"}`], got["sidbeam_request_seconds_sum"]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from data import Dataset, by_length, read
+from data import Dataset, Query, by_length, read
 from evaluate import Trie, select
 from export import load
 from model import Decoder
@@ -82,6 +82,7 @@ class Counts:
     calls: Tensor  # of the target
     accepted: Tensor  # levels
     drafted: Tensor  # levels
+    nodes: Tensor  # rows of logits that rounds ask of the target
 
 
 def speculate(trie: Trie, target: Decoder, draft: Decoder, histories: Tensor, beams: int, draft_beams: int,
@@ -90,7 +91,7 @@ def speculate(trie: Trie, target: Decoder, draft: Decoder, histories: Tensor, be
     begins = [root(queries)]
     begins += grow(trie, target, histories, beams, begins[0], levels)
     at = torch.zeros(queries, dtype=torch.int64)
-    counts = Counts(*(torch.zeros_like(at) for _ in range(3)))
+    counts = Counts(*(torch.zeros_like(at) for _ in range(4)))
     for level in range(levels):
         there = at == level
         if not there.any():
@@ -104,22 +105,29 @@ def speculate(trie: Trie, target: Decoder, draft: Decoder, histories: Tensor, be
         counts.calls += there
         counts.accepted += accepted * there
         counts.drafted += depth * there
+        counts.nodes += sum((of.nodes >= 0).sum(1) for of in (begins[level], *drafted)) * there
         at = torch.where(there, level + accepted + 1, at)
     return counts
 
 
+def unseen(dataset: Dataset) -> list[Query]:
+    """Prompts to choose settings by, which no training has seen: a user's last history in X.valid.jsonl and what he
+    took then. There is nothing to be found after them."""
+    last = {query.user: query for query in dataset.train}
+    return [Query(user, query.history + [query.target], -1) for user, query in last.items()]
+
+
 def measure(dataset: Dataset, target: Decoder, draft: Decoder, beams: int, draft_beams: int, draft_levels: int,
-            limit: int | None = None) -> dict:
-    """Means over the test queries (or the first `limit`)."""
-    trie, queries = Trie(dataset.sids, dataset.codes), dataset.test[:limit]
-    parts = []
+            queries: list[Query]) -> dict:
+    """Means over the queries."""
+    trie, parts = Trie(dataset.sids, dataset.codes), []
     for members in by_length([query.history for query in queries], 64):
         histories = torch.tensor([queries[i].history for i in members])
         counts = speculate(trie, target.eval(), draft.eval(), histories, beams, draft_beams, draft_levels)
-        parts.append(torch.stack([counts.accepted, counts.drafted, counts.calls]))
-    accepted, drafted, calls = torch.cat(parts, 1).double().mean(1).tolist()
+        parts.append(torch.stack([counts.accepted, counts.drafted, counts.calls, counts.nodes]))
+    accepted, drafted, calls, nodes = torch.cat(parts, 1).double().mean(1).tolist()
     return {"beams": beams, "draft_beams": draft_beams, "accepted_levels": round(accepted, 4),
-            "drafted_levels": round(drafted, 4), "target_calls": round(calls, 4)}
+            "drafted_levels": round(drafted, 4), "target_calls": round(calls, 4), "target_rows": round(nodes, 2)}
 
 
 def main() -> None:
@@ -132,14 +140,16 @@ def main() -> None:
     parser.add_argument("--draft-beams", type=int, default=40, help="N; K where that is more")
     parser.add_argument("--levels", type=int, default=2, help="most levels that are drafted in a round")
     parser.add_argument("--queries", type=int, help="the first so many; all by default")
+    parser.add_argument("--unseen", action="store_true", help="prompts to choose settings by, not those of the test")
     parser.add_argument("--threads", type=int, default=1)
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     dataset = read(args.index, args.codes)
     target, draft = load(args.target, dataset), load(args.draft, dataset)
+    queries = (unseen(dataset) if args.unseen else dataset.test)[: args.queries]
     for beams in map(int, args.beams.split(",")):
         wide = max(beams, args.draft_beams)
-        print(json.dumps(measure(dataset, target, draft, beams, wide, args.levels, args.queries)), flush=True)
+        print(json.dumps(measure(dataset, target, draft, beams, wide, args.levels, queries)), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include "library.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 namespace bench {
@@ -21,6 +22,7 @@ sidbeam_builder_config config_of(const std::vector<int32_t>& codes, bool ends, i
 Runtime make_runtime(int32_t step_threads) {
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   config.step_threads = step_threads;
+  config.cpu_target = std::getenv("BENCH_TARGET");
   sidbeam_runtime* runtime;
   call("runtime_create", sidbeam_runtime_create, &config, &runtime);
   return Runtime(runtime);

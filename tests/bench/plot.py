@@ -41,6 +41,7 @@ class Figure:
 
 
 HOT = {"level": "all", "rows": "hot"}
+INDUSTRIAL = {"data": "Industrial_and_Scientific"}
 # The best of each kind, for charts with little room.
 MAIN = ("trie", "trie_compact", "none", "lse_only", "static_slots", "mask_torch", "mask_nth", "mask_scan")
 # Ours, and what others have published.
@@ -48,6 +49,9 @@ METHODS = ("trie", "trie_compact", "sorted", "none", "static", "static_slots", "
            "pointer_trie", "hash_bitmap", "hash_set", "ppv_exact", "ppv_top50")
 PYTORCH = ("pytorch static, 1 thread", "pytorch static, gathered, 1 thread", "pytorch mask-then-top-k, 1 thread",
            "pytorch unconstrained, 1 thread")
+
+ROUNDS = tuple(f"{draft}, N={n}" for draft in ("AtSpeed-S", "first layer") for n in ("K", 20, 40, 60))
+DRAFTS = ("SFT", "WordKD", "TVDKD", "SeqKD", "AtSpeed-S", "AtSpeed-R")
 
 FIGURES = (
     Figure("static_by_sids", "A step by size of the catalogue: B=2, M=70, V=2048, L=8, in cache", "static", x="N",
@@ -92,12 +96,40 @@ FIGURES = (
     Figure("attention_gqa", "Attention of one layer by beams: 8 heads of 128, 2 KV heads, S=1000, one thread",
            "attention", x="M", x_label="beams", where={"kv_heads": 2, "S": 1000},
            y_label="µs per step (median, p10 to p90)"),
+    Figure("speculation_strict", "Strict rounds: accepted levels of two, N=40", "speculation", x="K",
+           x_label="beams K", unit="accepted levels", where={"verify": "strict", "drafted": 2, "N": 40},
+           names=DRAFTS, y_label="accepted levels of a request", log_y=False),
+    Figure("speculation_relaxed", "Relaxed rounds: accepted levels of two, N=40, temperature 1", "speculation", x="K",
+           x_label="beams K", unit="accepted levels", where={"verify": "relaxed", "temperature": 1.0, "N": 40},
+           names=DRAFTS, y_label="accepted levels of a request", log_y=False),
+    Figure("speculation_times", "A request by beams: plain search and strict rounds, four times as wide", "speculation",
+           x="K", x_label="beams K", where={"wide": 4}, y_label="µs of processor time (median, p10 to p90)",
+           names=("plain search", *ROUNDS)),
+    Figure("speculation_break_even", "Accepted levels from which rounds are faster, by the cost model: N=20",
+           "break_even", x="ratio", x_label="draft's cost over the target's, of the same passes and rows",
+           unit="levels", where={"wide": 4}, y_label="accepted levels", log_y=False),
     Figure("load", "Latency as offered load grows: a small T5, 60 tokens, 50 beams; median, p10 to p90", "load_models",
            x="load_percent", x_label="offered load, % of what one lane of the runner can do", unit="ms",
            y_label="ms from the intended arrival (median, p10 to p90)", log_x=False),
     Figure("load_p99", "Latency as offered load grows: a small T5, 60 tokens, 50 beams; P99", "load_models",
            x="load_percent", x_label="offered load, % of what one lane of the runner can do", unit="ms", value="p99",
            y_label="ms from the intended arrival (P99)", log_x=False),
+    Figure("papers_nezha", "NEZHA, its ablations, multi-token prediction, code by code: hits at 10, by the trie",
+           "nezha", groups=("data",), unit="share H@10", y_label="share of queries hit at 10",
+           where={"verification": "trie", "seed": 1}, log_y=False),
+    Figure("papers_valid", "Share of 50 results that exist, by verification", "nezha",
+           groups=("verification", "data"), unit="share valid", y_label="share valid", where={"seed": 1}, log_y=False),
+    Figure("papers_time", "A request on one backbone: prefill, decoding, and the system around them", "nezha_time",
+           groups=("part", "M"), where=INDUSTRIAL, y_label="µs (median, p10 to p90)"),
+    Figure("papers_cold", "The newest items: Recall@1", "cold_start", groups=("newest %", "data"), unit="share R@1",
+           y_label="Recall@1", where={"seed": 1}, log_y=False),
+    Figure("papers_draws", "Ten different SIDs by DISC: Recall@10 against draws", "disc_recall",
+           x_unit="draws per query", x_label="draws per query", unit="share R@10", y_label="Recall@10",
+           where=INDUSTRIAL, names=("DISC",), log_x=False, log_y=False),
+    Figure("papers_lost", "Of the exact search's results lost", "lost_items", groups=("M", "data"), unit="share lost",
+           y_label="share lost", log_y=False),
+    Figure("papers_equal", "Recall@10 against time, by beams", "recall_time", x_unit="us",
+           x_label="µs of processor time", unit="share R@10", y_label="Recall@10", where=INDUSTRIAL, log_y=False),
     Figure("size", "Bytes a SID, item ids left out", "size", groups=("catalogue", "N"), unit="bytes a SID",
            y_label="bytes a SID", names=("trie", "compact", "sorted", "hash"), log_y=False),
     Figure("build", "Building in memory, checksums and item ids included", "build", groups=("L", "N", "threads"),

@@ -17,11 +17,13 @@ import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "speculation")]
 import measurements
 import overhead
+import papers.readme
 import plot
 import svg
+import table
 
 
 def load_compare():
@@ -228,6 +230,27 @@ class Plot(unittest.TestCase):
                 self.assertTrue(2 <= len(scale.ticks) <= 12, (low, high, log, scale.ticks))
 
 
+class Speculation(unittest.TestCase):
+    def test_the_tables_of_the_readme_are_those_of_the_results(self):
+        _, found = measurements.read_document(os.path.join(HERE, "results", "speculation.json"))
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            text = file.read()
+        printed = table.tables(found)
+        self.assertTrue(printed)
+        for lines in printed:
+            self.assertIn("\n".join(lines), text)
+
+    def test_the_cost_model_keeps_its_limit(self):
+        _, found = measurements.read_document(os.path.join(HERE, "results", "speculation.json"))
+        medians = {measurements.key(m)[1:]: m["median"] for m in found if m["unit"] == "us"}
+        cases = [(case, name, unit) for case, name, unit in medians if (case, name + ", predicted", unit) in medians]
+        errors = [abs(medians[case, name + ", predicted", unit] / medians[case, name, unit] - 1)
+                  for case, name, unit in cases]
+        self.assertGreater(len(errors), 40)
+        self.assertLess(max(errors), 0.15)
+        self.assertAlmostEqual(max(errors), max(m["median"] for m in found if m["name"] == "worst error"))
+
+
 class Documents(unittest.TestCase):
     def test_of_a_measurement_made_twice_the_last_counts(self):
         with tempfile.NamedTemporaryFile("w", suffix=".jsonl", encoding="utf-8") as file:
@@ -253,6 +276,28 @@ class Documents(unittest.TestCase):
     def test_short_numbers(self):
         self.assertEqual([measurements.short(v) for v in (70, 2048, 1000000, 25000000, 20887, "all")],
                          ["70", "2048", "1e6", "2.5e7", "20887", "all"])
+
+
+class Papers(unittest.TestCase):
+    FOUND = [measurement(name, value, table="cold_start", unit=unit, data="Some_Shop", **{"newest %": 2}, **seed)
+             for name, value, unit, seed in (
+                 ("cold SIDs", 73, "SIDs", {}), ("cold queries", 24, "queries", {}),
+                 ("newest alone", 0.25, "share R@1", {"seed": 1}), ("newest alone", 0.35, "share R@1", {"seed": 2}))]
+
+    def test_a_cell_is_the_mean_over_seeds_or_a_dash(self):
+        text = papers.readme.text_of(self.FOUND)
+        self.assertIn("| Some, newest 2 % | 73 | 24 | – | – | – | 0.3000 |", text)
+        self.assertEqual(text.count("`"), 2)  # other tables have nothing, and are not there
+
+    def test_the_readme_quotes_the_results(self):
+        """Word for word what readme.py makes of them; or it says that there are none."""
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            quoted = papers.readme.quoted(file.read())
+        results = os.path.join(HERE, "results", "papers.json")
+        expected = papers.readme.NOTHING
+        if os.path.exists(results):
+            expected = papers.readme.text_of(measurements.read_document(results)[1])
+        self.assertEqual(quoted, expected)
 
 
 if __name__ == "__main__":

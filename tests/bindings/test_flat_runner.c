@@ -17,8 +17,9 @@ typedef struct runs {
 } runs;
 
 static flat_handle* create(const runs* s, flat_handle* draft, int64_t* numbers) {
-  return flat_runner_create(s->r.runtime, s->model, draft, s->r.constraint, (flat_in_i64){numbers, FLAT_RUNNER_COUNT},
-                            0, 0, IN_I64(0, 16, 32), no_i32, no_i64, -1, no_i32, &err);
+  return flat_runner_create(s->r.runtime, s->model, draft, NULL, s->r.constraint,
+                            (flat_in_i64){numbers, FLAT_RUNNER_COUNT}, 0, 0, IN_I64(0, 16, 32), no_i32, no_i64, -1,
+                            no_i32, no_i32, &err);
 }
 
 static flat_handle* make_runner(const runs* s, int32_t lanes, int32_t lane_threads, int32_t adjust, int32_t queue) {
@@ -62,7 +63,7 @@ static void take(found* out, sidbeam_error* error) {
 
 static found run(const runs* s) {
   found out = {{0}, {0}, {0}, {0}};
-  OKAY(flat_runner_run(s->runner, 7, HISTORY, 0, 0, 0, NULL, 0, OUT_I64(out.numbers), &err));
+  OKAY(flat_runner_run(s->runner, 7, HISTORY, 0, 0, 0, NULL, 0, 0, 0, OUT_I64(out.numbers), &err));
   OKAY(take(&out, &err));
   CHECK_INT(out.numbers[FLAT_RESULT_TAG], 7);
   CHECK_INT(out.numbers[FLAT_RESULT_LIVE], BEAMS);
@@ -71,7 +72,7 @@ static found run(const runs* s) {
 }
 
 static int64_t submit(const runs* s, int64_t tag, sidbeam_error* error) {
-  return flat_runner_submit(s->runner, tag, HISTORY, 0, 0, 0, NULL, 0, error);
+  return flat_runner_submit(s->runner, tag, HISTORY, 0, 0, 0, NULL, 0, 0, 0, error);
 }
 
 static void info_says_what_a_model_is(void) {
@@ -116,16 +117,16 @@ static void run_and_submit_give_the_same(void) {
 static void bad_requests_are_refused(void) {
   runs s = make_runs(1, 1, 0);
   int64_t numbers[FLAT_RESULT_COUNT] = {0};
-  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 2, 0, 0, NULL, 0, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
-          "tokens has 3 elements, expected a multiple of group, 2");
-  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 0, 0, 0, NULL, 0, (flat_out_i64){numbers, 2}, &err),
+  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 2, 0, 0, NULL, 0, 0, 0, OUT_I64(numbers), &err),
+          SIDBEAM_INVALID_ARGUMENT, "tokens has 3 elements, expected a multiple of group, 2");
+  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 0, 0, 0, NULL, 0, 0, 0, (flat_out_i64){numbers, 2}, &err),
           SIDBEAM_INVALID_ARGUMENT, "out has 2 elements, expected at least 13");
-  flat_runner_submit(s.runner, 1, no_i32, 0, 0, 0, NULL, 0, &err);
+  flat_runner_submit(s.runner, 1, no_i32, 0, 0, 0, NULL, 0, 0, 0, &err);
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
-  flat_runner_submit(s.runner, 1, HISTORY, 0, 0, 0, NULL, -5, &err);
+  flat_runner_submit(s.runner, 1, HISTORY, 0, 0, 0, NULL, -5, 0, 0, &err);
   CHECK_INT(err.code, SIDBEAM_DEADLINE_EXCEEDED);
-  REFUSED(flat_runner_run(s.events, 1, HISTORY, 0, 0, 0, NULL, 0, OUT_I64(numbers), &err), SIDBEAM_INVALID_ARGUMENT,
-          "runner is events, expected a handle of it");
+  REFUSED(flat_runner_run(s.events, 1, HISTORY, 0, 0, 0, NULL, 0, 0, 0, OUT_I64(numbers), &err),
+          SIDBEAM_INVALID_ARGUMENT, "runner is events, expected a handle of it");
   OKAY(flat_runner_close(s.runner, &err));
   OKAY(flat_runner_close(s.runner, &err));
   REFUSED(submit(&s, 1, &err), SIDBEAM_BAD_STATE, "runner is closed");
@@ -161,14 +162,17 @@ static void drafts_change_rounds_alone(void) {
   CHECK_INT(stats[FLAT_RUNNER_STATS_DRAFTED_LEVELS], 2);
   CHECK_INT(stats[FLAT_RUNNER_STATS_ACCEPTED_LEVELS], 2);
   CHECK(stats[FLAT_RUNNER_STATS_NODES] > BEAMS && stats[FLAT_RUNNER_STATS_DRAFT_US] >= 0);
-  REFUSED(create(&s, draft, numbers), SIDBEAM_BAD_STATE, "model is closed");
+  REFUSED(create(&s, draft, numbers), SIDBEAM_BAD_STATE, "draft model is closed");
   flat_free(draft);
   REFUSED(create(&s, s.r.constraint, numbers), SIDBEAM_INVALID_ARGUMENT,
-          "model is constraint, expected a handle of it");
+          "draft model is constraint, expected a handle of it");
+  numbers[FLAT_RUNNER_WITHOUT_REPLACEMENT] = 1;
+  REFUSED(create(&s, s.model, numbers), SIDBEAM_INVALID_ARGUMENT,
+          "config.without_replacement is 1, expected 0, since config.speculate is not SIDBEAM_SPECULATE_RELAXED");
   numbers[FLAT_RUNNER_SPECULATE] = SIDBEAM_SPECULATE_RELAXED;
-  REFUSED(create(&s, s.model, numbers), SIDBEAM_UNSUPPORTED,
-          "config.speculate is SIDBEAM_SPECULATE_RELAXED, 1, expected SIDBEAM_SPECULATE_STRICT, 0: runners have no "
-          "relaxed rounds; sidbeam_relaxed_draw() and sidbeam_relaxed_verify() are for hosts that run the models");
+  numbers[FLAT_RUNNER_MODE] = SIDBEAM_MODE_STOCHASTIC;
+  REFUSED(create(&s, s.model, numbers), SIDBEAM_INVALID_ARGUMENT,
+          "config.mode is 2, expected SIDBEAM_MODE_SEARCH, 0, with SIDBEAM_SPECULATE_RELAXED, which draws itself");
   free_runs(&s);
 }
 
@@ -219,8 +223,9 @@ static void levels_are_adjusted(void) {
     CHECK_I32(got.sids, to.sid, 3);
     CHECK_INT(atomic_load(&to.levels), 3);
     to.refuse = 1;
-    REFUSED(flat_runner_run(s.runner, 1, HISTORY, 0, 0, 0, NULL, 0, OUT_I64(((int64_t[FLAT_RESULT_COUNT]){0})), &err),
-            SIDBEAM_CANCELLED, "config.adjust ended the request");
+    REFUSED(
+        flat_runner_run(s.runner, 1, HISTORY, 0, 0, 0, NULL, 0, 0, 0, OUT_I64(((int64_t[FLAT_RESULT_COUNT]){0})), &err),
+        SIDBEAM_CANCELLED, "config.adjust ended the request");
     OKAY(flat_runner_close(s.runner, &err));
     for (int i = 0; i < 2; ++i) CHECK_INT(pthread_join(threads[i], NULL), 0);
     CHECK_INT(atomic_load(&to.wrong), 0);

@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 import support
-from support import CATALOGUE, Case
+from support import CATALOGUE, Case, data
 
 TINY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bindings", "tiny_model.py")
 FIFTY_TOKENS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "models", "llama")
@@ -166,11 +166,33 @@ class Speculation(Run):
         out = self.ok("run", self.model, self.x, *OFFSETS, *ask)
         self.assertEqual(out.splitlines()[0], "request 0: 2 live, rounds 1, accepted levels 2")
 
+    def test_relaxed_draws(self):
+        lines = "".join('{"tokens": [%d, %d, %d]}\n' % (i % 64, i * 7 % 64, i * 11 % 64) for i in range(30))
+        path = self.write("in.jsonl", lines)
+        items = {tuple(beam["sid"]) for beam in self.one("--tokens", "1,2", "--beams", 100)["beams"]}
+        ask = ["--input", path, "--beams", 3, "--draft", self.draft, "--speculate", "relaxed"]
+        for form in [], ["--draft-beams", 9]:  # with replacement, and different ones
+            first = self.requests(*ask, *form, "--seed", 5)
+            self.assertEqual(self.requests(*ask, *form, "--seed", 5, "--threads", 1), first)
+            self.assertNotEqual(self.requests(*ask, *form, "--seed", 6), first)
+            self.assertEqual(self.requests(*ask, *form), self.requests(*ask, *form, "--seed", 0))
+            for request in first:
+                self.assertEqual(request["live"], 3)
+                self.assertEqual(request["rounds"], request["target_calls"])
+                self.assertEqual(request["rounds"] + request["accepted_levels"], 3)
+                sids = [tuple(beam["sid"]) for beam in request["beams"]]
+                self.assertLessEqual(set(sids), items)
+                if form:
+                    self.assertEqual(len(set(sids)), 3)
+
     def test_wrong_usage(self):
         ask = ["run", "m", "x", "--tokens", "1", "--beams", 4]
         self.misused("--draft-beams: 3, expected at least 4, --beams", *ask, "--draft", "y", "--draft-beams", 3)
-        self.misused("--speculate: the runner has no relaxed rounds, expected strict", *ask, "--draft", "y",
+        self.misused("--draft-beams: 3, expected at least 4, --beams", *ask, "--draft", "y", "--draft-beams", 3,
                      "--speculate", "relaxed")
+        self.misused("--seed: --speculate is strict, expected relaxed", *ask, "--draft", "y", "--seed", 1)
+        self.misused("--seed requires --draft", *ask, "--seed", 1)
+        self.misused("--speculate requires --draft", *ask, "--speculate", "relaxed")
         self.misused("loose not in {strict,relaxed}", *ask, "--draft", "y", "--speculate", "loose")
         self.misused("--draft-beams requires --draft", *ask, "--draft-beams", 5)
         self.misused("--speculate requires --draft", *ask, "--speculate", "strict")
@@ -182,6 +204,30 @@ class Speculation(Run):
         self.fails_run("No such file", *ask, self.path("none"))
         self.change(max_position_embeddings=4)
         self.fails_run("--tokens: 3 positions, and 2 follow, but the draft has 4", *ask, self.draft)
+
+
+class Head(Run):
+    """What is refused of a draft head; that its items are right is tested with PyTorch's, in tests/stacks."""
+
+    def test_wrong_usage(self):
+        ask = ["run", "m", "x", "--tokens", "1", "--beams", 4]
+        head = [*ask, "--head", "h", "--placeholders", "1,2,3"]
+        self.misused("--placeholders: --head needs a token per level", *ask, "--head", "h")
+        self.misused("--head is empty", *ask, "--head", "", "--placeholders", "1,2,3")
+        self.misused("--placeholders requires --head", *ask, "--placeholders", "1,2,3")
+        self.misused("--verify requires --head", *ask, "--verify", "trie")
+        self.misused("loose not in {trie,hash,none}", *head, "--verify", "loose")
+        self.misused("--top-k: goes with --verify hash, not trie", *head, "--top-k", 3)
+        self.misused("--normalize: valid does not go with --verify hash, expected full", *head, "--verify", "hash",
+                     "--normalize", "valid")
+        self.misused("--draft excludes --head", *head, "--draft", "m")
+
+    def test_heads_that_do_not_fit(self):
+        ask = [*OFFSETS, "--tokens", "1,2,3", "--placeholders", "40,41,42", "--head"]
+        self.fails_run("config.head is for hidden states of 3 elements, expected 16, those of the model", *ask,
+                       data("gru.sdraft"))
+        self.fails_run("No such file", *ask, self.path("none"))
+        self.fails_run("wrong magic: not a draft head", *ask, os.path.join(self.model, "config.json"))
 
 
 class Input(Run):

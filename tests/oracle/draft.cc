@@ -25,6 +25,11 @@ Vector product(const Vector& matrix, const Vector& x, const Vector& bias) {
   return y;
 }
 
+Vector rounded(const DraftModel& model, Vector x) {
+  if (model.rounded != nullptr) std::transform(x.begin(), x.end(), x.begin(), model.rounded);
+  return x;
+}
+
 double sigmoid(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
 // torch.nn.GRUCell.
@@ -51,7 +56,7 @@ Vector transition(const DraftModel& model, int level, const Vector& state, int c
     return next;
   }
   const Vector in = product(layer.input, embedding, layer.input_bias);
-  const Vector recurrent = product(layer.recurrent, state, layer.recurrent_bias);
+  const Vector recurrent = product(layer.recurrent, rounded(model, state), layer.recurrent_bias);
   if (model.transition == DraftTransition::kGru) return gru(in, recurrent, state);
   for (size_t i = 0; i < next.size(); ++i) next[i] = std::tanh(in[i] + recurrent[i]);
   return next;
@@ -81,7 +86,7 @@ Vector draft_log_probs(const DraftModel& model, const std::vector<Vector>& hidde
   Vector x;
   if (model.input != DraftInput::kState) x = hidden[static_cast<size_t>(level) + 1];
   if (model.input != DraftInput::kHidden) x.insert(x.end(), state.begin(), state.end());
-  Vector logits = product(layer.head, x, layer.head_bias);
+  Vector logits = product(layer.head, rounded(model, x), layer.head_bias);
   double sum = 0.0;
   const double most = *std::max_element(logits.begin(), logits.end());
   for (const double logit : logits) sum += std::exp(logit - most);

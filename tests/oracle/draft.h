@@ -25,6 +25,7 @@ struct DraftModel {
   DraftTransition transition = DraftTransition::kRnn;
   std::vector<int> codes;
   std::vector<DraftLayer> layers;
+  double (*rounded)(double) = nullptr;  // how hidden states and states are rounded for products; nullptr: not at all
 
   int levels() const { return static_cast<int>(codes.size()); }
 };

@@ -67,9 +67,11 @@ stack() {
 
 install tests || { cat "$logs/pip-tests.log"; exit 1; }
 cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$(realpath "$python")" >"$logs/cmake.log"
-cmake --build "$build" --target sidbeam_python >"$logs/build.log" || { tail -n 30 "$logs/build.log"; exit 1; }
+cmake --build "$build" --target sidbeam_python sidbeam_cli >"$logs/build.log" ||
+  { tail -n 30 "$logs/build.log"; exit 1; }
 
 # The processes share bytecode, whose compilation takes these stacks a minute; none is written beside the sources.
+export SIDBEAM_COMMAND=$build/bindings/cli/sidbeam
 export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/stacks/bytecode
 export VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
 stack torch torch torch
@@ -78,7 +80,9 @@ stack transformers_sampling transformers torch transformers
 stack train torch torch transformers
 stack align torch torch
 stack align_draft torch torch transformers
+stack speculation torch torch transformers
 stack nezha torch torch transformers
+stack papers torch torch transformers
 stack runner transformers torch transformers
 stack jax jax jax
 stack vllm vllm torch transformers vllm

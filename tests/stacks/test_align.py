@@ -11,6 +11,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from torch import Tensor
+
 import sidbeam
 from conftest import index_of, vocabulary_of
 from oracle import BIGRAM_TRAP, DUPLICATES, VARIABLE, random_catalogue
@@ -72,6 +74,16 @@ def strict_loss(case: Case, top_k: int | None, density: bool):
     return loss
 
 
+def released_loss(case: Case, top_k: int | None, density: bool):
+    def loss(row, q, p):
+        among = best(q, top_k)
+        q_sum, p_sum = sum(q[c] for c in among), sum(p[c] for c in among)
+        share = 1 - density * p[among[-1]] / p_sum
+        return sum(q[c] / q_sum * (share * math.log(q[c] / q_sum) - math.log(p[c] / p_sum)) for c in among)
+
+    return loss
+
+
 def relaxed_loss(case: Case, top_k: int | None):
     def loss(row, q, p):
         among = best(p, top_k)
@@ -96,6 +108,11 @@ def losses(case: Case, top_k: int | None):
         "s without density": (
             lambda q, **o: align.atspeed_s(q, target, top_k=top_k, density=False, **both, **o),
             strict_loss(case, top_k, False)),
+        "s released": (lambda q, **o: align.atspeed_s(q, target, top_k=top_k, form="released", **both, **o),
+                       released_loss(case, top_k, True)),
+        "s released without density": (
+            lambda q, **o: align.atspeed_s(q, target, top_k=top_k, form="released", density=False, **both, **o),
+            released_loss(case, top_k, False)),
         "r": (lambda q, **o: align.atspeed_r(q, target, top_k=top_k, **both, **o), relaxed_loss(case, top_k)),
         "word": (lambda q, **o: align.word_kd(q, target, **both, **o),
                  lambda row, q, p: sum(p[c] * math.log(p[c] / q[c]) for c in p)),
@@ -176,7 +193,29 @@ def test_density_draws_probability_to_what_the_target_likes_better_than_the_kth(
     assert after[0] > before[0] and after[2:4].sum() < before[2:4].sum()
 
 
-@pytest.mark.parametrize("name", ["s", "s without density", "r", "word", "tvd", "seq"])
+def test_equation_4_drops_what_the_released_form_keeps() -> None:
+    """A draft that already says what the target says: the equation takes the second best from it, the other form not,
+    and reverse KL of the equation without density, over some columns, drives probability out of these."""
+    logits = torch.tensor([[2.0, 1.8, 0.0, -1.0, -2.0, -3.0]], dtype=torch.float64)
+    kth = torch.log_softmax(logits, -1)[:, 3]
+
+    def learnt(**options) -> Tensor:
+        draft = logits.clone().requires_grad_()
+        optimizer = torch.optim.Adam([draft], 0.05)
+        for _ in range(400):
+            optimizer.zero_grad()
+            align.atspeed_s(draft, logits, kth, top_k=4, **options).backward()
+            optimizer.step()
+        return torch.softmax(draft.detach(), -1)[0]
+
+    before = torch.softmax(logits, -1)[0]
+    assert learnt()[1] < 0.01 < 0.3 < before[1]
+    assert learnt(form="released")[:4].tolist() == pytest.approx(before[:4].tolist(), abs=0.05)
+    assert learnt(density=False)[:4].sum() < 0.92 < 0.98 < before[:4].sum()
+
+
+@pytest.mark.parametrize(
+    "name", ["s", "s without density", "s released", "s released without density", "r", "word", "tvd", "seq"])
 def test_descent_aligns_a_draft(name: str) -> None:
     """With free logits: the losses that measure a distance end at the target's distribution, the others at its best."""
     case = Case(seed=8)
@@ -191,6 +230,10 @@ def test_descent_aligns_a_draft(name: str) -> None:
         q, p = case.distribution(draft.detach().numpy(), row), case.distribution(case.target, row)
         if name in ("s", "seq"):
             assert best(q, 1) == best(p, 1)
+        elif name == "s released":
+            power = 1 / (1 - p[best(q, None)[-1]]) if len(p) > 1 else 1
+            total = sum(value**power for value in p.values())
+            assert list(q.values()) == pytest.approx([value**power / total for value in p.values()], abs=0.02)
         else:
             assert list(q.values()) == pytest.approx(list(p.values()), abs=0.02)
 
@@ -247,6 +290,7 @@ def test_what_is_refused() -> None:
             lambda: align.word_kd(draft, target, valid=valid[..., 1:]))
     refused("valid has dtype torch.float64, expected torch.bool", lambda: align.tvd_kd(draft, target, valid=target))
     refused("kth is None, expected log p(y_K) of each row", lambda: align.atspeed_s(draft, target))
+    refused("form is 'eq4', expected 'equation' or 'released'", lambda: align.atspeed_s(draft, target, form="eq4"))
     refused("top_k is 0, expected at least 1", lambda: align.atspeed_r(draft, target, top_k=0))
     refused("reduction is 'men', expected 'mean'", lambda: align.tvd_kd(draft, target, reduction="men"))
     refused("tokens has shape (2, 3), expected (2, 3, 3)", lambda: align.seq_kd(draft, torch.zeros(2, 3).long()))

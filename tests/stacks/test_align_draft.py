@@ -67,19 +67,20 @@ def steps(sids, table: Table, history: int, begin, width: int, levels: int):
     return grown
 
 
-def counted(sids, target: Table, draft: Table, history: int, k: int, n: int, depth: int) -> tuple[int, int, int]:
-    """Calls of the target, accepted and drafted levels."""
-    calls = took = drafted = level = 0
+def counted(sids, target: Table, draft: Table, history: int, k: int, n: int, depth: int) -> tuple[int, int, int, int]:
+    """Calls of the target, accepted and drafted levels, rows of the target."""
+    calls = took = drafted = level = rows = 0
     beams = [(0.0, ())]
     while level < LEVELS:
         drafts = steps(sids, draft, history, beams, n, min(depth, LEVELS - 1 - level))
         drafted, calls = drafted + len(drafts), calls + 1
+        rows += sum(map(len, [beams, *drafts]))
         for of_draft in [*drafts, []]:
             level, (beams,) = level + 1, steps(sids, target, history, beams, k, 1)
             if not {prefix for _, prefix in beams} <= {prefix for _, prefix in of_draft}:
                 break
             took += 1
-    return calls, took, drafted
+    return calls, took, drafted, rows
 
 
 @pytest.mark.parametrize("share, items", [(0.0, 90), (0.6, 90), (0.9, 90), (1.0, 90), (0.6, 12)])
@@ -91,7 +92,7 @@ def test_speculation_counts_what_a_loop_counts(share: float, items: int) -> None
     for k, n, depth in ((1, 1, 2), (3, 6, 1), (3, 6, 2), (5, 5, 2), (40, 60, 2)):
         found = accepted.speculate(trie, target, draft, histories, k, n, depth)
         expected = [counted(listed, target, draft, history, k, n, depth) for history in range(12)]
-        together = torch.stack([found.calls, found.accepted, found.drafted], 1).tolist()
+        together = torch.stack([found.calls, found.accepted, found.drafted, found.nodes], 1).tolist()
         assert together == [list(row) for row in expected], (k, n, depth)
         assert (found.calls + found.accepted == LEVELS).all()
         if share == 1:
@@ -111,7 +112,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 def accepted_levels(dataset: data.Dataset, target, draft) -> float:
-    return accepted.measure(dataset, target, draft, 3, 6, 2)["accepted_levels"]
+    return accepted.measure(dataset, target, draft, 3, 6, 2, dataset.test)["accepted_levels"]
 
 
 @pytest.mark.parametrize("loss", sample.LOSSES)
@@ -121,8 +122,8 @@ def test_alignment_raises_what_is_accepted(folder: pathlib.Path, loss: str) -> N
     alpha = 1 if loss in ("s", "r") else 0.5  # these two without the recommendation loss, which would do it alone
     how = sample.How(loss, sids=6, columns=6, alpha=alpha, epochs=3, batch=16, rate=1e-2)
     lines: list[float] = []
-    after = sample.align(dataset, target, export.load(folder / "draft", dataset), how, 1,
-                         lambda line: lines.append(float(line.split()[-1])))
+    after = sample.align(dataset, sample.lessons_of(dataset, target, how, 1), export.load(folder / "draft", dataset),
+                         how, 1, lambda line: lines.append(float(line.split()[-1])))
     assert lines[-1] < lines[0]
     found = [accepted_levels(dataset, target, draft) for draft in (before, after.eval())]
     assert found[1] > found[0] + 0.2
@@ -138,24 +139,68 @@ def test_options_are_those_of_the_losses() -> None:
     taken = losses.seq_kd(draft[:, 5:], tokens[:, 5:])
     best, among = (draft[:, :5], target[:, :5]), {"valid": valid[:, :5], "top_k": 4}
     kth = losses.kth_log_probs(target[:, :5], tokens[:, :5], valid[:, :5])
-    free = losses.kth_log_probs(target[:, :5], tokens[:, :5])
+    released = {"form": "released", **among}
     expected = {
-        ("s",): losses.atspeed_s(*best, kth, **among),
-        ("s", "density"): losses.atspeed_s(*best, density=False, **among),
-        ("s", "constrained"): losses.atspeed_s(*best, free, top_k=4),
+        ("s",): losses.atspeed_s(*best, **released),
+        ("s", ("form", "equation")): losses.atspeed_s(*best, kth, **among),
+        ("s", ("density", False)): losses.atspeed_s(*best, density=False, **released),
+        ("s", ("constrained", False)): losses.atspeed_s(*best, form="released", top_k=4),
         ("r",): losses.atspeed_r(*best, **among),
-        ("r", "constrained"): losses.atspeed_r(*best, top_k=4),
-        ("r", "top_k"): losses.atspeed_r(draft[:, :1], target[:, :1], valid=valid[:, :1], top_k=4),
+        ("r", ("constrained", False)): losses.atspeed_r(*best, top_k=4),
         ("seq",): losses.seq_kd(draft[:, :5], tokens[:, :5]),
         ("word",): losses.word_kd(draft[:, 5:], target[:, 5:]),
         ("tvd",): losses.tvd_kd(draft[:, 5:], target[:, 5:]),
     }
     assert len({round(loss.item(), 9) for loss in expected.values()}) == len(expected)
-    for (name, *without), loss in expected.items():
-        how = sample.How(name, sids=5, columns=4, alpha=0.3, **{option: False for option in without})
-        found = sample.loss_of(how, draft, target, tokens, valid)
-        assert found.item() == pytest.approx(0.3 * loss.item() + 0.7 * taken.item(), rel=1e-6), (name, without)
-    assert sample.loss_of(sample.How("sft"), draft, target, tokens, valid).item() == taken.item()
+    for (name, *changed), loss in expected.items():
+        how = sample.How(name, sids=5, columns=4, alpha=0.3, **dict(changed))
+        found = sample.loss_of(how, draft, target, tokens, valid, kth)
+        assert found.item() == pytest.approx(0.3 * loss.item() + 0.7 * taken.item(), rel=1e-6), (name, changed)
+    assert sample.loss_of(sample.How("sft"), draft, target, tokens, valid, None).item() == taken.item()
+
+
+def test_a_loss_sees_the_sids_that_it_asks_for() -> None:
+    rows = torch.arange(5)
+    for name, top_k, expected in [("sft", True, [4]), ("word", True, [4]), ("tvd", False, [4]), ("r", False, [0, 4]),
+                                  ("s", True, [0, 1, 2, 3, 4]), ("seq", True, [0, 1, 2, 3, 4])]:
+        assert rows[sample.rows_of(sample.How(name, top_k=top_k))].tolist() == expected
+
+
+def test_lessons_are_what_the_target_says(folder: pathlib.Path) -> None:
+    """Its best SIDs and its logits along them; the worst of them for AtSpeed-S; and those of a mixture."""
+    dataset = data.read(folder / "X.index.json", CODES)
+    target, draft = export.load(folder / "target", dataset), export.load(folder / "draft", dataset)
+    trie, sids, how = evaluate.Trie(dataset.sids, CODES), torch.from_numpy(dataset.sids), sample.How(sids=5, walks=0)
+    lessons = sample.lessons_of(dataset, target, how, 1)
+    members = np.array([i for i, query in enumerate(lessons.queries) if len(query.history) == 3][:4])
+    histories = torch.tensor([lessons.queries[i].history for i in members])
+    some, codes = lessons.codes(sids, members, slice(None))
+    assert torch.equal(some[:, :5], evaluate.search(trie, 5, target, histories, None, 1.0))
+    assert some[:, 5].tolist() == [lessons.queries[i].target for i in members]
+    with torch.no_grad():
+        logits = sample.along(target, histories, codes)
+    assert torch.allclose(lessons.logits[torch.from_numpy(members)].float(), logits, atol=1e-2)
+    valid = sample.valid_columns(trie, some[:, :5])
+    worst = logits[:, 4].masked_fill(~valid[:, 4], -torch.inf).log_softmax(-1)
+    expected = worst.gather(-1, codes[:, 4, :, None])[..., 0]
+    how = sample.How(sids=5, walks=0, form="equation")
+    assert torch.allclose(sample.kth_of(how, lessons, trie, sids, members)[:, 0], expected, atol=2e-2)
+    for other in (sample.How("r"), sample.How("s"), sample.How("s", form="equation", density=False)):
+        assert sample.kth_of(other, lessons, trie, sids, members) is None
+
+    mixture = sample.Mixture(target, draft, 0.3)
+    shares = [torch.softmax(decoder.prefill(histories)[0], -1) for decoder in (target, draft)]
+    assert torch.allclose(mixture.prefill(histories)[0].exp(), 0.3 * shares[0] + 0.7 * shares[1], atol=1e-6)
+    mixed = sample.lessons_of(dataset, target, sample.How(sids=5, walks=0, mixed=0.3), 1, draft)
+    assert torch.equal(mixed.numbers[members, :5], evaluate.search(trie, 5, mixture, histories, None, 1.0))
+
+
+def test_unseen_prompts_end_with_what_was_taken(folder: pathlib.Path) -> None:
+    dataset = data.read(folder / "X.index.json", CODES)
+    last = {query.user: query for query in dataset.train}
+    found = accepted.unseen(dataset)
+    assert len(found) == len(last) < len(dataset.train)
+    assert all(query.history == [*last[query.user].history, last[query.user].target] for query in found)
 
 
 def test_valid_columns_are_those_of_the_library(folder: pathlib.Path) -> None:

@@ -6,6 +6,8 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -141,3 +143,39 @@ def test_transformers_reads_the_backbone(dataset, tmp_path) -> None:
 def test_a_head_without_a_state_has_no_transition() -> None:
     with pytest.raises(ValueError, match="input 'hidden' has no state: transition is 'rnn', expected 'none'"):
         nezha.Head(model.Shape(LEVELS, CODES, "n", HIDDEN, input="hidden", transition="rnn"))
+
+
+def test_the_runner_carries_the_head(dataset, index, tmp_path) -> None:
+    """The model's folder and the head's file, through `sidbeam run --head` and the Python runner, against PyTorch: the
+    prefill and the head in one, from histories of items."""
+    made = decoder(dataset, "gru", "both")
+    export.save(made, tmp_path)
+    read = export.load(tmp_path, dataset)
+    nezha.write(read, tmp_path / "head.sdraft", codebook="books")
+    sidbeam.Index.build(dataset.sids, codes=CODES, kinds="trie|hash", codebook="books", path=tmp_path / "x.sidx")
+    histories = np.random.default_rng(9).integers(0, len(dataset.sids), (30, 6))
+    with torch.no_grad():
+        numbers, scores = search(read, dataset, read.read(torch.from_numpy(histories)))
+    placeholders = read.placeholders().tolist()
+    offsets = [level * CODES for level in range(LEVELS)]
+    lines = [json.dumps({"history": history}) for history in histories.tolist()]
+    (tmp_path / "histories.jsonl").write_text("\n".join(lines))
+    command = [
+        os.environ["SIDBEAM_COMMAND"], "run", tmp_path, tmp_path / "x.sidx", "--input", tmp_path / "histories.jsonl",
+        "--beams", str(BEAMS), "--group", str(LEVELS), "--json", "--head", tmp_path / "head.sdraft", "--placeholders",
+        ",".join(map(str, placeholders)), "--offsets", ",".join(map(str, offsets)), "--start-tokens",
+        ",".join(map(str, [read.shape.begin] + [-1] * (LEVELS - 1)))]
+    for verify in ("trie", "hash"):
+        found = json.loads(subprocess.run([*command, "--verify", verify], check=True, capture_output=True).stdout)
+        for request, wanted, of in zip(found["requests"], numbers, scores, strict=True):
+            sids, values = [beam["sid"] for beam in request["beams"]], [beam["score"] for beam in request["beams"]]
+            if verify == "trie":
+                assert sids == dataset.sids[wanted].tolist()
+                np.testing.assert_allclose(values, of, atol=5e-5)
+            else:  # fewer may come, and those that do are items
+                assert sids and {tuple(sid) for sid in sids} <= {tuple(sid) for sid in dataset.sids.tolist()}
+    with sidbeam.Runner(sidbeam.Model.open(tmp_path), index, beams=BEAMS, max_group=LEVELS, placeholders=placeholders,
+                        head=sidbeam.DraftHead.open(tmp_path / "head.sdraft")) as runner:
+        prompts = read.prompt(torch.from_numpy(histories)).numpy().astype(np.int32)
+        for result, wanted in zip([future.result() for future in map(runner.submit, prompts)], numbers, strict=True):
+            np.testing.assert_array_equal(result.sids, dataset.sids[wanted])

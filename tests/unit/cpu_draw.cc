@@ -115,6 +115,52 @@ TEST(Draw, EveryTargetWeighsAlike) {
   });
 }
 
+// The elements and the sum of a random row, whose list sometimes has a code that is not below `codes`.
+template <class Element, class Token>
+void expect_copied(const Kernels& kernels, int32_t dtype, Random& random) {
+  const int64_t columns = 1 + static_cast<int64_t>(random.below(random.among({40, 300, 3000}))), first = columns / 9;
+  const auto codes = static_cast<uint32_t>(columns - first);
+  std::vector<Element> row(static_cast<size_t>(columns));
+  for (Element& each : row) each = static_cast<Element>(random.below(0x3000));  // finite in every type
+  std::vector<Token> tokens;
+  for (uint32_t code = 0; code < codes; ++code)
+    if (random.below(3) != 0) tokens.push_back(static_cast<Token>(code));
+  const bool damaged = !tokens.empty() && random.below(4) == 0;
+  if (damaged) tokens[static_cast<size_t>(random.below(std::ssize(tokens)))] = static_cast<Token>(codes);
+  const auto n = static_cast<int32_t>(tokens.size());
+  std::vector<Element> out(tokens.size() + 1, 77);
+  RowCopy copy{{tokens.data(), sizeof(Token), n, n}, out.data(), false};
+  RowsToSum rows;
+  rows.elements = {row.data(), dtype, 1.0F, 0.0F};
+  rows.count = 1;
+  rows.columns = columns;
+  LogSum alone, beside;
+  kernels.log_sum_exp(rows, &alone);
+  rows.copies = &copy;
+  rows.copied_column = first;
+  rows.copied_codes = codes;
+  kernels.log_sum_exp(rows, &beside);
+  EXPECT_EQ(beside.ref, alone.ref);
+  EXPECT_EQ(beside.rest, alone.rest);
+  ASSERT_EQ(copy.done, n >= kVectorSlack && !damaged) << n;
+  for (size_t i = 0; copy.done && i < tokens.size(); ++i)
+    ASSERT_EQ(out[i], row[static_cast<size_t>(first) + tokens[i]]) << i << " of " << n;
+  EXPECT_EQ(out.back(), 77);
+}
+
+TEST(Draw, ElementsOfAListAreCopiedWhileTheirRowIsSummed) {
+  on_every_target([](const Kernels& kernels) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed);
+      Random random(seed);
+      expect_copied<uint32_t, uint16_t>(kernels, SIDBEAM_DTYPE_F32, random);
+      expect_copied<uint32_t, uint32_t>(kernels, SIDBEAM_DTYPE_F32, random);
+      expect_copied<uint16_t, uint16_t>(kernels, SIDBEAM_DTYPE_F16, random);
+      expect_copied<uint16_t, uint32_t>(kernels, SIDBEAM_DTYPE_BF16, random);
+    }
+  });
+}
+
 TEST(Draw, ThresholdsCountAndWeighWhatReachesThem) {
   on_every_target([](const Kernels& kernels) {
     for (uint64_t seed = 1; seed <= 300; ++seed) {

@@ -26,6 +26,14 @@ using Codes = std::vector<int32_t>;
 
 using handles::check, handles::make_constraint, handles::make_runtime;
 
+struct Randomly {
+  std::mt19937_64 engine;
+
+  int32_t below(int32_t n) { return static_cast<int32_t>(engine() % static_cast<uint64_t>(n)); }
+  bool one_in(int32_t n) { return below(n) == 0; }
+  float number() { return static_cast<float>(below(20001) - 10000) * 1e-4F; }
+};
+
 // Elements are multiples of 1/4, so that there are ties. It depends on the prompt, the tokens of the row's path and the
 // column's token alone.
 inline float logit(const Codes& prompt, const Codes& path, int64_t token) {
@@ -48,7 +56,8 @@ struct World {
   Codes codes;
   handles::Constraint constraint;
   int32_t beams = 4;
-  int32_t strategy = SIDBEAM_STRATEGY_TRIE, normalization = SIDBEAM_NORMALIZE_FULL;
+  int32_t strategy = SIDBEAM_STRATEGY_TRIE, normalization = SIDBEAM_NORMALIZE_FULL, mode = SIDBEAM_MODE_SEARCH;
+  float inverse_temperature = 0.0F, soft_cap = 0.0F;
   bool variable = false;
   std::vector<int64_t> offsets;  // of the vocabulary
   int64_t tokens = 0;            // of the model; the last one is the end

@@ -152,6 +152,40 @@ TEST(RunnerRows, GatedMultipliesTheActivatedFirstHalfByTheSecondEvenInPlace) {
     for (int64_t c = 0; c < 37; ++c) ASSERT_EQ(x.at(r, c), gate.at(r, c) * before.at(r, 37 + c));
 }
 
+TEST(RunnerRows, LogSumExpAndSoftCapAreNearFloat64AndTheSameOnEveryTarget) {
+  std::mt19937_64 random(11);
+  std::normal_distribution<float> normal(0.0F, 8.0F);
+  for (const int64_t n : {1, 7, 16, 33, 1024, 1041, 5000}) {
+    std::vector<float> x(static_cast<size_t>(n));
+    for (float& element : x) element = random() % 5 == 0 ? -HUGE_VALF : normal(random);
+    x[static_cast<size_t>(n / 2)] = 3.0F;
+    double sum = 0.0;
+    for (const float element : x) sum += std::exp(0.5 * static_cast<double>(element));
+    std::vector<float> capped = x;
+    soft_cap(kPlain, 5.0F, {capped.data(), 1, n});
+    for (size_t i = 0; i < x.size(); ++i) {
+      const auto wanted = std::isfinite(x[i]) ? 5.0 * std::tanh(static_cast<double>(x[i]) / 5.0) : -HUGE_VAL;
+      EXPECT_TRUE(wanted == static_cast<double>(capped[i]) ||
+                  std::fabs(wanted - static_cast<double>(capped[i])) < 3e-6);
+    }
+    const double plain = log_sum_exp(CpuTarget::kBaseline, 0.5F, x.data(), n);
+    EXPECT_NEAR(plain, std::log(sum), 1e-6) << n << " elements";
+    on_all_workers([&](const Workers& workers) {
+      EXPECT_EQ(log_sum_exp(workers.target, 0.5F, x.data(), n), plain);
+      std::vector<float> again = x;
+      soft_cap(workers, 5.0F, {again.data(), 1, n});
+      EXPECT_EQ(std::memcmp(again.data(), capped.data(), again.size() * sizeof(float)), 0);
+    });
+    for (const float bad : {std::nanf(""), HUGE_VALF}) {
+      std::vector<float> broken = x;
+      broken.back() = bad;
+      EXPECT_TRUE(std::isnan(log_sum_exp(kPlain.target, 0.5F, broken.data(), n)));
+    }
+    std::fill(x.begin(), x.end(), -HUGE_VALF);
+    EXPECT_EQ(log_sum_exp(kPlain.target, 0.5F, x.data(), n), -HUGE_VAL);
+  }
+}
+
 TEST(RunnerRope, FrequenciesAndTablesAreThoseOfTheMathematics) {
   float frequencies[64];
   for (const double theta : {1e4, 5e5, 1e6}) {

@@ -13,56 +13,8 @@
 namespace sidbeam::runner {
 namespace {
 
-using fakes::Codes, fakes::Found, fakes::World;
-using trees::FakeTrees, trees::Kind;
-
-struct Randomly {
-  std::mt19937_64 engine;
-
-  int32_t below(int32_t n) { return static_cast<int32_t>(engine() % static_cast<uint64_t>(n)); }
-  bool one_in(int32_t n) { return below(n) == 0; }
-};
-
-struct Request {
-  Codes prompt;
-  int32_t beams = 0;
-  sidbeam_constraint* constraint = nullptr;
-  std::atomic<bool> cancelled{false};
-  Found found;
-  Rounds rounds;
-  int32_t endings = 0;
-};
-
-class Collector final : public Ended {
- public:
-  Collector(std::vector<std::unique_ptr<Request>>& requests, int32_t levels) : requests_(requests), levels_(levels) {}
-  void ended(int32_t job, const Outcome& outcome) override {
-    Request& request = *requests_[static_cast<size_t>(job)];
-    ++request.endings;
-    request.found = fakes::copy(outcome, levels_);
-    request.rounds = outcome.rounds;
-  }
-
- private:
-  std::vector<std::unique_ptr<Request>>& requests_;
-  int32_t levels_;
-};
-
-void run(Lane& lane, std::vector<std::unique_ptr<Request>>& requests) {
-  std::vector<Job> jobs;
-  for (const auto& request : requests) {
-    Job job;
-    job.prompt = {request->prompt.data(), static_cast<int64_t>(request->prompt.size()), 1, nullptr};
-    job.constraint = request->constraint;
-    job.beams = request->beams;
-    job.number = static_cast<int64_t>(jobs.size()) + 1;
-    job.cancelled = &request->cancelled;
-    jobs.push_back(job);
-  }
-  Collector collector(requests, lane.levels());
-  lane.run(jobs.data(), static_cast<int32_t>(jobs.size()), collector);
-  for (const auto& request : requests) EXPECT_EQ(request->endings, 1);
-}
+using fakes::Codes, fakes::Found, fakes::Randomly, fakes::World;
+using trees::FakeTrees, trees::Kind, trees::Request, trees::Requests, trees::run;
 
 // Where the draft's pass has failed there is no round to count.
 void check_rounds(const Rounds& rounds, int32_t levels) {
@@ -106,7 +58,7 @@ int64_t compare_batches(uint64_t seed) {
   const auto lane = trees::make_lane(world, most, width, kind);
   int64_t accepted = 0;
   for (int batch = 0; batch < 3; ++batch) {
-    std::vector<std::unique_ptr<Request>> requests;
+    Requests requests;
     for (int32_t count = 1 + random.below(most); count > 0; --count) {
       requests.push_back(std::make_unique<Request>());
       Request& request = *requests.back();
@@ -154,7 +106,7 @@ class SpeculativeLane : public ::testing::Test {
   }
 
   World world_;
-  std::vector<std::unique_ptr<Request>> requests_;
+  Requests requests_;
 };
 
 // The target runs once per round, its first pass with the prompt in it, and the draft once per level that it writes.

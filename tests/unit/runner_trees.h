@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <limits>
 #include <map>
@@ -118,8 +119,8 @@ class FakeTrees final : public TreeForward {
   std::vector<float> logits_;
 };
 
-// A lane whose draft searches with `width` beams, and is of a kind.
-inline std::unique_ptr<Lane> make_lane(const World& world, int32_t requests, int32_t width, Kind kind,
+// A lane whose draft is of a kind.
+inline std::unique_ptr<Lane> make_lane(const World& world, int32_t requests, const Drafting& drafting, Kind kind,
                                        FakeTrees::OnPass on_target = {}, FakeTrees::OnPass on_draft = {}) {
   LaneConfig config;
   config.runtime = world.runtime.get();
@@ -129,14 +130,71 @@ inline std::unique_ptr<Lane> make_lane(const World& world, int32_t requests, int
   config.beams = world.beams;
   config.strategy = world.strategy;
   config.normalization = world.normalization;
-  const TreeSize size{world.levels(), world.beams, width};
+  config.mode = world.mode;
+  config.inverse_temperature = world.inverse_temperature;
+  config.soft_cap = world.soft_cap;
+  const TreeSize size{world.levels(), world.beams, drafting.beams};
   ForwardLimits limits;
   limits.requests = requests, limits.tree_rows = size.rows(), limits.tree_slots = size.slots();
   LaneModels models;
   models.target = std::make_unique<FakeTrees>(world, limits, Kind::kSame, std::move(on_target));
-  limits.tree_rows = width;
+  limits.tree_rows = drafting.beams;
   models.draft = std::make_unique<FakeTrees>(world, limits, kind, std::move(on_draft));
-  return make_speculative_lane(default_allocator(), config, width, std::move(models));
+  return make_speculative_lane(default_allocator(), config, drafting, std::move(models));
+}
+
+// One whose draft searches with `width` beams.
+inline std::unique_ptr<Lane> make_lane(const World& world, int32_t requests, int32_t width, Kind kind,
+                                       FakeTrees::OnPass on_target = {}, FakeTrees::OnPass on_draft = {}) {
+  return make_lane(world, requests, Drafting{width}, kind, std::move(on_target), std::move(on_draft));
+}
+
+// A request and what became of it.
+struct Request {
+  Codes prompt = {1};
+  int32_t beams = 0;
+  sidbeam_constraint* constraint = nullptr;
+  int64_t seed = 0, sampling_request = 0;
+  std::atomic<bool> cancelled{false};
+  fakes::Found found;
+  Rounds rounds;
+  int32_t endings = 0;
+};
+using Requests = std::vector<std::unique_ptr<Request>>;
+
+class Collector final : public Ended {
+ public:
+  Collector(Requests& requests, int32_t levels) : requests_(requests), levels_(levels) {}
+  void ended(int32_t job, const Outcome& outcome) override {
+    Request& request = *requests_[static_cast<size_t>(job)];
+    ++request.endings;
+    request.found = fakes::copy(outcome, levels_);
+    request.rounds = outcome.rounds;
+  }
+
+ private:
+  Requests& requests_;
+  int32_t levels_;
+};
+
+// One batch of them.
+inline void run(Lane& lane, Requests& requests) {
+  std::vector<Job> jobs;
+  for (const auto& request : requests) {
+    request->endings = 0;
+    Job job;
+    job.prompt = {request->prompt.data(), static_cast<int64_t>(request->prompt.size()), 1, nullptr};
+    job.constraint = request->constraint;
+    job.beams = request->beams;
+    job.number = static_cast<int64_t>(jobs.size()) + 1;
+    job.cancelled = &request->cancelled;
+    job.seed = request->seed;
+    job.sampling_request = request->sampling_request;
+    jobs.push_back(job);
+  }
+  Collector collector(requests, lane.levels());
+  lane.run(jobs.data(), static_cast<int32_t>(jobs.size()), collector);
+  for (const auto& request : requests) EXPECT_EQ(request->endings, 1);
 }
 
 }  // namespace sidbeam::runner::trees

@@ -79,12 +79,54 @@ def test_drafts_that_make_no_sense_are_refused(index: sidbeam.Index, shallow: si
     for options, error, message in [
         ({"draft_beams": BEAMS - 1}, sidbeam.InvalidArgument, "draft_beams is 4, expected at least 5, config.beams"),
         ({"draft": None, "draft_beams": 6}, sidbeam.InvalidArgument, "expected a model, since config.draft_beams is 6"),
-        ({"speculate": "relaxed"}, sidbeam.Unsupported, "runners have no relaxed rounds"),
-        ({"speculate": sidbeam.Speculate.RELAXED}, sidbeam.Unsupported, "runners have no relaxed rounds"),
+        ({"speculate": "relaxed", "draft_beams": 6}, sidbeam.InvalidArgument, "is 6, expected 5, config.beams"),
+        ({"without_replacement": True}, sidbeam.InvalidArgument, "without_replacement is 1, expected 0"),
+        ({"mode": "sample"}, sidbeam.Unsupported, "mode is SIDBEAM_MODE_SAMPLE"),
+        ({"mode": "stochastic", "speculate": "relaxed"}, sidbeam.InvalidArgument, "mode is 2, expected SIDBEAM_MODE"),
         ({"speculate": "loose"}, sidbeam.InvalidArgument, "Speculate is 'loose', expected one of 'strict', 'relaxed'"),
         ({"adjust": print}, sidbeam.InvalidArgument, "adjust is given, expected NULL beside config.draft"),
         ({"draft": 3}, sidbeam.InvalidArgument, "draft is int, expected a Model"),
-        ({"draft": closed}, sidbeam.BadState, "model is closed"),
+        ({"draft": closed}, sidbeam.BadState, "draft model is closed"),
     ]:
         with pytest.raises(error, match=message):
             make(index, **{"draft": shallow, **options})
+
+
+DRAWS = [
+    {"speculate": "relaxed"},
+    {"speculate": sidbeam.Speculate.RELAXED, "without_replacement": True, "draft_beams": BEAMS + 3},
+    {"mode": "stochastic"},
+]
+
+
+@pytest.mark.parametrize("options", DRAWS, ids=["with", "without", "stochastic"])
+def test_draws_repeat_by_their_seeds(index: sidbeam.Index, shallow: sidbeam.Model, options: dict[str, Any]) -> None:
+    """Lanes, batches and the order of requests change nothing."""
+    differ = 0
+    together = {"lanes": 2, "batch_requests": 3, "wait_us": 1000}
+    with make(index, draft=shallow, **options) as alone, make(index, draft=shallow, **together, **options) as lanes:
+        futures = [lanes.submit(HISTORY, seed=5, sampling_request=i) for i in range(11, -1, -1)]
+        for i, future in zip(range(11, -1, -1), futures):
+            got, wanted = future.result(), alone.run(HISTORY, seed=5, sampling_request=i)
+            for name in ("sids", "scores", "ordinals"):
+                assert getattr(got, name).tobytes() == getattr(wanted, name).tobytes()
+            assert got.rounds >= 1 and got.rounds + got.accepted_levels == LEVELS
+            if options.get("speculate") == "relaxed":
+                assert len(got) == BEAMS
+            else:
+                assert len(set(got.ordinals.tolist())) == len(got)
+            differ += got.sids.tobytes() != alone.run(HISTORY, seed=6, sampling_request=i).sids.tobytes()
+    assert differ > 0
+
+
+def test_stochastic_beams_are_the_same_with_a_draft(index: sidbeam.Index, shallow: sidbeam.Model) -> None:
+    with make(index, mode="stochastic") as plain, make(index, mode="stochastic", draft=shallow) as drafted:
+        for seed in range(20):
+            wanted, got = plain.run(HISTORY, seed=seed), drafted.run(HISTORY, seed=seed)
+            for name in ("sids", "scores", "ordinals"):
+                assert getattr(got, name).tobytes() == getattr(wanted, name).tobytes()
+
+
+def test_seeds_are_of_runners_that_draw(index: sidbeam.Index) -> None:
+    with make(index) as runner, pytest.raises(sidbeam.InvalidArgument, match="request.seed is 5, expected 0"):
+        runner.run(HISTORY, seed=5)

@@ -7,15 +7,15 @@ RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, R
                           WeighedChildren& weighed) {
   const RowOutcome outcome = outcome_of_largest(children.largest);
   if (outcome != RowOutcome::kReady) return outcome;
-  weighed.total = kernels.weigh(workspace.x.data(), children.count, children.largest, workspace.draw.powers.data(),
+  weighed.total = kernels.weigh(children.x, children.count, children.largest, workspace.draw.powers.data(),
                                 workspace.draw.cumulative.data());
   weighed.log = log_of_weights(weighed.total, children.largest);
   return outcome;
 }
 
 RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
-                    ListedRow& listed) {
-  RowOutcome outcome = list_children(plan, task, workspace, counters, listed.children);
+                    ListedRow& listed, void* copied) {
+  RowOutcome outcome = find_children(plan, task, workspace, counters, copied, listed.children);
   if (outcome != RowOutcome::kReady) return outcome;
   WeighedChildren weighed;
   outcome = weigh_children(*plan.kernels, listed.children, workspace, weighed);
@@ -34,7 +34,7 @@ Drawn draw_code(const SlotPlan& plan, const ListedRow& listed, const RowWorkspac
   const auto i =
       static_cast<int32_t>(plan.kernels->choose(workspace.draw.powers.data(), workspace.draw.cumulative.data(),
                                                 listed.children.count, threshold_of(bits, listed.total)));
-  return {i, workspace.tokens[i], log_prob_of(listed.row, workspace.x[i]), listed.log_mass};
+  return {i, listed.children.code(i), log_prob_of(listed.row, listed.children.x[i]), listed.log_mass};
 }
 
 }  // namespace sidbeam::cpu

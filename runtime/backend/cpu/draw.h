@@ -30,9 +30,9 @@ struct Drawn {
 // Weighs children that are listed in the workspace. Nothing is weighed unless the outcome is kReady.
 RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, RowWorkspace& workspace,
                           WeighedChildren& weighed);
-// Lists and weighs a row's children. kEmpty: no draw from it lives.
+// Lists and weighs a row's children. kEmpty: no draw from it lives. `copied` as in find_children().
 RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
-                    ListedRow& listed);
+                    ListedRow& listed, void* copied = nullptr);
 // The child that 64 random bits choose.
 Drawn draw_code(const SlotPlan& plan, const ListedRow& listed, const RowWorkspace& workspace, uint64_t bits);
 

@@ -61,8 +61,8 @@ DrawnBeam draw_one(const Group& group, const ListedRow& row, const DrawnBeam& pa
   return is_live(beam.state.state) ? beam : DrawnBeam{};
 }
 
-// The draws [begin, end) from the row of beam first + i; `bits` are theirs.
-void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const uint64_t* bits) {
+// The draws [begin, end) from the row of beam first + i; `bits` are theirs, `copied` as in find_children().
+void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const uint64_t* bits, void* copied = nullptr) {
   const SlotStep& slot = group.slot;
   Lane& lane = group.lane;
   const DrawnBeam parent = beam_at(slot, group.first + i);
@@ -76,7 +76,7 @@ void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const u
   task.found = &lane.found.rows[i];
   ++lane.counters.rows_read;
   ListedRow row;
-  RowOutcome outcome = list_row(group.plan, task, lane.workspace, lane.counters, row);
+  RowOutcome outcome = list_row(group.plan, task, lane.workspace, lane.counters, row, copied);
   bool bad = false;
   for (int32_t m = begin; m < end; ++m) {
     const bool ready = outcome == RowOutcome::kReady;
@@ -134,6 +134,42 @@ bool take_only_child(const Group& group, const ChildRows& rows, int32_t i, uint3
   return take_only_child<Bf16>(group, rows, i, code, next);
 }
 
+// Whether the elements of children are copied while rows are summed: where all nodes are dense.
+bool copies_children(const SlotPlan& plan) {
+  return plan.path == Path::kNodes && plan.sums_ahead() && plan.columns.map == nullptr;
+}
+
+// Sums the rows of a group whose nodes are found, and copies the elements of their children as far as there is room.
+// Those of all codes are in place.
+void sum_and_copy(const Group& group) {
+  DrawWorkspace& draw = group.lane.workspace.draw;
+  int64_t at = 0;
+  for (int32_t i = 0; i < group.n; ++i) {
+    const TokenList list = list_of_node(group.plan, group.lane.found.rows[i]);
+    draw.copies[i] = {};
+    if (at + list.count >= draw.copied.size() || list.count == static_cast<int32_t>(group.level().codes)) continue;
+    draw.copies[i] = {list, draw.copied.data() + at, false};
+    at += (list.count + kVectorSlack) / kVectorSlack * kVectorSlack;  // rows begin on a cache line
+  }
+  sum_group(group, draw.copies.data());
+}
+
+// Draws of a slot at a level of dense nodes, each from its own row.
+void draw_nodes(const Group& group) {
+  const int64_t* states = group.slot.states + group.first;
+  uint32_t only[kMostTogether];
+  uint64_t bits[kMostTogether];
+  std::fill_n(only, group.n, kNotOne);
+  fill_bits(group, group.first, group.n, bits);
+  group.plan.kernels->find_rows(group.level(), states, group.n, only, group.lane.found.rows.data());
+  sum_and_copy(group);
+  for (int32_t i = 0; i < group.n; ++i) {
+    const RowCopy& copy = group.lane.workspace.draw.copies[i];
+    draw_row(group, i, group.first + i, group.first + i + 1, bits + i, copy.done ? copy.out : nullptr);
+  }
+  fetch_next(*group.plan.index, group.plan.level, states, group.n);
+}
+
 // Draws of a slot that has been stepped before, each from its own row. Codes are prefetched while rows are summed, as
 // in scan.cc.
 void draw_group(const Group& group) {
@@ -179,6 +215,8 @@ void draw_piece(const Kernels& kernels, const StepJob& job, Piece& piece, Lane& 
     const Group group{job, plan, slot, piece, lane, m, std::min(together, end - m), end};
     if (slot.fresh) {
       draw_fresh(group);
+    } else if (copies_children(plan)) {
+      draw_nodes(group);
     } else {
       draw_group(group);
     }

@@ -66,14 +66,15 @@ inline void note_bad(const Group& group, float rank, RowOutcome outcome) {
 
 // Computes the normalisers of a group's rows. Beams that are not fed need no row, and their entries of a map may hold
 // anything. If all are fed and the rows are a fixed stride apart, no addresses are looked up (which took up to 1 % of a
-// step).
-inline void sum_group(const Group& group) {
+// step). With `copies` of each, elements are copied meanwhile.
+inline void sum_group(const Group& group, RowCopy* copies = nullptr) {
   const SlotStep& slot = group.slot;
   const StepJob& job = group.job;
   const void* rows[kMostTogether + 1];
   RowsToSum sums;
   sums.elements = group.plan.elements;
   sums.count = group.n;
+  sums.copies = copies;
   if (job.row_map == nullptr && group.skips_none() && are_fed(slot.states + group.first, group.n)) {
     sums.elements.data = group.data_at(group.row_of(group.first));
     sums.stride = job.rows->row_stride * element_bytes(job.rows->dtype);

@@ -26,6 +26,20 @@ struct Elements {
   bool transformed() const { return inverse_temperature != 1.0F || soft_cap != 0.0F; }
 };
 
+// Codes of 2 or 4 bytes each, as the trie stores them.
+struct TokenList {
+  const void* data = nullptr;
+  int32_t width = 0, count = 0;
+  int64_t readable = 0;  // codes that may be read: the list's own and those stored after it
+};
+
+// Elements of a row that are copied, as they are, while it is summed: those of the codes of a list.
+struct RowCopy {
+  TokenList list;       // short ones are not copied
+  void* out = nullptr;  // [list.count] elements
+  bool done = false;    // whether all are there; not if a code of the list is damaged
+};
+
 // Rows to be summed one after the other, given by their addresses or, at a fixed stride, by the address of the first.
 struct RowsToSum {
   Elements elements;  // without `rows`, `data` is column 0 of the first row; `next` is ignored
@@ -35,7 +49,10 @@ struct RowsToSum {
   int64_t first_column = 0, columns = 0;
   float* maxima = nullptr;  // of the first row; each row's are `maxima_stride` after the last; nullptr: not kept
   int64_t maxima_stride = 0;
-  int64_t stride = 0;  // bytes from one row to the next, without `rows`
+  int64_t stride = 0;         // bytes from one row to the next, without `rows`
+  RowCopy* copies = nullptr;  // [count] of each row, which is not transformed; nullptr: none
+  int64_t copied_column = 0;  // of code 0 of the lists
+  uint32_t copied_codes = 0;  // above the codes of the lists
 
   // The address of `column` of row i; 0 for a row that is left out. The row after the last need not exist, since it is
   // only prefetched.
@@ -48,11 +65,12 @@ struct RowsToSum {
 };
 inline constexpr int32_t kMostSummed = 128;
 
-inline constexpr int kBlock = 64;        // columns that share one maximum
-inline constexpr int kGroup = 4;         // blocks that share a second maximum
-inline constexpr int kChunk = 512;       // columns summed in f32; error bound in log_sum_exp-inl.h
-inline constexpr int kDrawBlock = 32;    // weights that share one cumulative sum
-inline constexpr int kVectorSlack = 16;  // elements that a kernel may write past the end of its output
+inline constexpr int kBlock = 64;                // columns that share one maximum
+inline constexpr int kGroup = 4;                 // blocks that share a second maximum
+inline constexpr int kChunk = 512;               // columns summed in f32; error bound in log_sum_exp-inl.h
+inline constexpr int kDrawBlock = 32;            // weights that share one cumulative sum
+inline constexpr int64_t kMostCopied = 1 << 14;  // elements of the rows of a group
+inline constexpr int kVectorSlack = 16;          // elements that a kernel may write past the end of its output
 inline constexpr int64_t kGroupColumns = kGroup * kBlock;
 inline constexpr int64_t maxima_size(int64_t columns) {
   return (columns + kGroupColumns - 1) / kGroupColumns * (1 + kGroup) * kVectorSlack;
@@ -69,13 +87,6 @@ struct NodeNoise {
   uint64_t seed = 0, hash = 0;
   int32_t level = 0;
   float arrival = 0.0F, scale = 1.0F;
-};
-
-// Codes of 2 or 4 bytes each, as the trie stores them.
-struct TokenList {
-  const void* data = nullptr;
-  int32_t width = 0, count = 0;
-  int64_t readable = 0;  // codes that may be read: the list's own and those stored after it
 };
 
 // The codes [0, codes) of a level in a row of untransformed elements: code t is column first_column + t.

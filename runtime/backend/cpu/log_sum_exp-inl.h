@@ -28,6 +28,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "backend/cpu/copy-inl.h"
 #include "backend/cpu/exp_terms-inl.h"
 #include "backend/cpu/row_sums-inl.h"
 #include "backend/cpu/rows-inl.h"
@@ -214,8 +215,8 @@ inline void find_group_maxima(float* maxima, int64_t groups) {
 }
 
 // Sums a row of untransformed elements. False if |x| is too large for an integer exponent (kHuge).
-template <int32_t kDtype, bool kKeepMaxima>
-HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, RowSum& out) {
+template <int32_t kDtype, bool kKeepMaxima, class Copying>
+HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float* maxima, Copying copy, RowSum& out) {
   constexpr int64_t kBytes = kDtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   const char* at = static_cast<const char*>(data);
   const Ahead ahead(data, n * kBytes, next);
@@ -225,6 +226,7 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
     return true;
   }
   Window window = first_window<kDtype>(data, sum);
+  copy.begin(n / kBlock);
   for (int64_t first = 0; first < n; first += kChunk) {
     const int64_t columns = std::min<int64_t>(kChunk, n - first), blocks = columns / kBlock, rest = columns % kBlock;
     Floats lane[kVectors];
@@ -237,6 +239,7 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
       fetch_ahead<kBlock * kBytes>(at, near, far);
       move = add_block<kDtype, kKeepMaxima>(at, window, lane, sum, maxima_of(b));
       if (HWY_UNLIKELY(move > Move::kEmptyBlock)) break;
+      copy.go_on();
     }
     if (move <= Move::kEmptyBlock && rest > 0) {
       HWY_ALIGN char padded[kBlock * kBytes];
@@ -251,6 +254,7 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
     }
     close_chunk(lane, sum);
   }
+  copy.finish();
   out.sum = fold<kFoldedLanes>(sum.total);
   out.exponent = sum.exponent;
   out.whole = false;
@@ -259,8 +263,18 @@ HWY_NOINLINE bool sum_near(const void* data, int64_t n, const void* next, float*
 
 template <int32_t kDtype>
 bool sum_near(const Elements& elements, int64_t n, float* maxima, RowSum& out) {
-  return maxima != nullptr ? sum_near<kDtype, true>(elements.data, n, elements.next, maxima, out)
-                           : sum_near<kDtype, false>(elements.data, n, elements.next, nullptr, out);
+  return maxima != nullptr ? sum_near<kDtype, true>(elements.data, n, elements.next, maxima, NoCopy(), out)
+                           : sum_near<kDtype, false>(elements.data, n, elements.next, nullptr, NoCopy(), out);
+}
+
+// Sums a row, and copies the elements of a list; `first` is the element of its code 0.
+template <int32_t kDtype>
+bool sum_and_copy(const Elements& elements, int64_t n, const void* first, uint32_t codes, RowCopy& copy, RowSum& out) {
+  using Bits = std::conditional_t<kDtype == SIDBEAM_DTYPE_F32, uint32_t, uint16_t>;
+  return copy.list.width == 2 ? sum_near<kDtype, false>(elements.data, n, elements.next, nullptr,
+                                                        Copy<Bits, uint16_t>(first, codes, copy), out)
+                              : sum_near<kDtype, false>(elements.data, n, elements.next, nullptr,
+                                                        Copy<Bits, uint32_t>(first, codes, copy), out);
 }
 
 // Calls visit(x, first, count) for the row's x, piece by piece.
@@ -332,6 +346,20 @@ inline void sum_exp(const Elements& elements, int64_t n, float* maxima, PartialS
   sum = whole_sum(row, n);
 }
 
+// A row without transformation whose maxima are not kept.
+inline void sum_and_copy_row(const Elements& elements, int64_t n, const void* first, uint32_t codes, RowCopy& copy,
+                             RowSum& sum) {
+  bool near = false;
+  if (elements.dtype == SIDBEAM_DTYPE_F32) {
+    near = sum_and_copy<SIDBEAM_DTYPE_F32>(elements, n, first, codes, copy, sum);
+  } else if (elements.dtype == SIDBEAM_DTYPE_F16) {
+    near = sum_and_copy<SIDBEAM_DTYPE_F16>(elements, n, first, codes, copy, sum);
+  } else {
+    near = sum_and_copy<SIDBEAM_DTYPE_BF16>(elements, n, first, codes, copy, sum);
+  }
+  if (!near) sum = row_sum_of(sum_far(elements, n));
+}
+
 inline void log_sum_exp(const RowsToSum& rows, LogSum* logs) {
   RowSum sums[kMostSummed + kVectorSlack];  // uninitialised: clearing it took 1 % of a step of 256 columns
   const auto column = [&](int32_t i) { return reinterpret_cast<const void*>(rows.address(i, rows.first_column)); };
@@ -341,7 +369,13 @@ inline void log_sum_exp(const RowsToSum& rows, LogSum* logs) {
     row.next = column(i + 1);
     float* maxima = rows.maxima != nullptr ? rows.maxima + i * rows.maxima_stride : nullptr;
     sums[i].whole = false;
-    if (row.data != nullptr) sum_row(row, rows.columns, maxima, sums[i]);
+    if (row.data == nullptr) continue;
+    if (rows.copies != nullptr && rows.copies[i].list.count >= kCopied) {
+      const auto* first = reinterpret_cast<const void*>(rows.address(i, rows.copied_column));
+      sum_and_copy_row(row, rows.columns, first, rows.copied_codes, rows.copies[i], sums[i]);
+    } else {
+      sum_row(row, rows.columns, maxima, sums[i]);
+    }
   }
   log_sums(sums, rows.count, rows.columns, logs);
 }

@@ -44,4 +44,17 @@ int32_t keep_in_hash_set(const Kernels& kernels, const IndexView& index, const i
   return kept;
 }
 
+// Damaged columns may not rise.
+int32_t list_siblings(const IndexView& index, const int32_t* prefix, int64_t most, uint32_t* codes) {
+  const LevelView& level = index.level[index.levels - 1];
+  const OrdinalRange range = prefix_in_columns(index, prefix, index.levels - 1);
+  if (range.hi > range.lo + static_cast<uint64_t>(most)) return -1;
+  int32_t n = 0;
+  for (uint64_t ordinal = range.lo; ordinal < range.hi; ++ordinal) {
+    const auto code = static_cast<uint32_t>(level.column[ordinal]);
+    if (code < level.codes && (n == 0 || code > codes[n - 1])) codes[n++] = code;
+  }
+  return n;
+}
+
 }  // namespace sidbeam::cpu

@@ -23,10 +23,14 @@ struct DrawWorkspace {
   Buffer<float> powers;         // [codes + 1 + slack]
   Buffer<uint64_t> cumulative;  // [blocks of kDrawBlock] sums of the weights up to the end of each block
   Buffer<float> exponentials;   // [codes + 1 + slack] of stochastic beams
+  Buffer<RowCopy> copies;       // [kMostTogether] of the rows of a group
+  Buffer<float> copied;         // their elements
 
   DrawWorkspace() = default;
   DrawWorkspace(const Allocator& allocator, uint32_t codes);
-  int64_t memory_bytes() const { return powers.bytes() + cumulative.bytes() + exponentials.bytes(); }
+  int64_t memory_bytes() const {
+    return powers.bytes() + cumulative.bytes() + exponentials.bytes() + copies.bytes() + copied.bytes();
+  }
 };
 
 // Working memory of one row, sized for the widest level.
@@ -73,16 +77,29 @@ inline float mapped_element(const Elements& elements, int32_t column) {
   return column >= 0 ? element_at(elements, column) : -std::numeric_limits<float>::infinity();
 }
 
-// Children of a row, codes rising and the end last: the first `count` of the workspace's `tokens` and `x`.
+// Children of a row, codes rising and the end last.
 struct RowChildren {
   int32_t count = 0;
   uint64_t first_edge = kNoEdge;  // of the trie, where they are all the children of a node
   float largest = 0.0F;           // x; +inf if any is +inf or NaN
+  const float* x = nullptr;       // [count], and nothing that may be read beyond
+  UintArray tokens;               // [count] their codes; absent: child i is code i
+
+  uint32_t code(int32_t i) const {
+    return static_cast<uint32_t>(tokens ? tokens[static_cast<uint64_t>(i)] : static_cast<uint64_t>(i));
+  }
 };
 
-// Lists a row's children that truncation keeps; none if the outcome is not kReady.
+// The list of a node above the tail, apart from the end.
+TokenList list_of_node(const SlotPlan& plan, const NodeRow& node);
+
+// Lists a row's children that truncation keeps in the workspace; none if the outcome is not kReady.
 RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
                          RowChildren& children);
+// The same to be read only: in place where the row holds the x of all codes and all of them follow, and `copied` where
+// that is not null. It holds the elements of list_of_node(), with room for one more.
+RowOutcome find_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
+                         void* copied, RowChildren& children);
 // Appends a row's candidates by the plan's path. Appends nothing unless the outcome is kReady.
 RowOutcome scan_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
                     StepCounters& counters);

@@ -124,9 +124,14 @@ inline float largest(const float* x, int64_t n) {
   constexpr float kNone = -std::numeric_limits<float>::infinity();
   if (n < kWidth) return std::accumulate(x, x + n, kNone, [](float best, float each) { return raise_to(best, each); });
   const F32 d;
-  Floats best = hn::Set(d, kNone);
-  for (int64_t i = 0; i + kWidth <= n; i += kWidth) best = raise_to(best, hn::LoadU(d, x + i));
-  return largest_lane(raise_to(best, hn::LoadU(d, x + n - kWidth)));  // some of them again
+  Floats best = hn::Set(d, kNone), other = best;
+  int64_t i = 0;
+  for (; i + 2 * kWidth <= n; i += 2 * kWidth) {
+    best = raise_to(best, hn::LoadU(d, x + i));
+    other = raise_to(other, hn::LoadU(d, x + i + kWidth));
+  }
+  best = raise_to(best, hn::LoadU(d, x + std::min(i, n - kWidth)));  // the rest, and some of them again
+  return largest_lane(hn::Max(raise_to(best, hn::LoadU(d, x + n - kWidth)), other));
 }
 
 #if HWY_TARGET != HWY_SCALAR

@@ -28,6 +28,8 @@ const float* sum_ahead(const SlotPlan& plan, RowsToSum sums, RowWorkspace& works
   sums.first_column = full ? 0 : plan.columns.offset;
   sums.maxima = plan.keeps_maxima ? workspace.maxima_of(sums.columns) : nullptr;
   sums.maxima_stride = workspace.maxima_room;
+  sums.copied_column = plan.columns.offset;
+  sums.copied_codes = plan.index->level[plan.level].codes;
   if (!full && has_end(*plan.index, plan.columns)) {
     sum_with_end(plan, sums, logs);
   } else {

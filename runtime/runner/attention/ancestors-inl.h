@@ -60,6 +60,12 @@ struct ListTile {
   int32_t first, count;
 };
 
+// Heads are gone through one by one, so that a key is a few lines of a row that the caches seldom hold.
+template <class Element>
+HWY_INLINE void prefetch(const Element* row, int32_t head_dim) {
+  for (int64_t k = 0; k < head_dim; k += kLine / static_cast<int64_t>(sizeof(Element))) __builtin_prefetch(row + k);
+}
+
 // Whether a row has an ancestor at its list's entry: what a bias of -inf hides may be NaN, and is not read.
 HWY_INLINE bool has_ancestor(const AncestorRows& all, const int32_t* list, int32_t first, int32_t i) {
   return list[i] >= 0 && (all.bias == nullptr || all.bias[first + i] != kNone);
@@ -78,9 +84,10 @@ HWY_INLINE void score_lists(const HeadRows& rows, const AncestorRows& all, const
         widened<SIDBEAM_DTYPE_F32>(rows.queries + (tile.row + r) * rows.query_stride, rows.head_dim, scratch.queries);
     const int32_t* const list = all.ancestors + (tile.row + r) * all.depth + tile.first;
     for (int32_t i = 0; i < tile.count; ++i) {
+      if (tile.row + r + 1 < rows.count)
+        prefetch(keys + std::max(list[all.depth + i], 0) * all.rows.stride, rows.head_dim);
       if (!has_ancestor(all, list, tile.first, i)) continue;
-      for (int64_t k = 0; k < rows.head_dim; k += kLine / static_cast<int64_t>(sizeof(Element)))
-        __builtin_prefetch(values + list[i] * all.rows.stride + k);  // for add_lists()
+      prefetch(values + list[i] * all.rows.stride, rows.head_dim);  // for add_lists()
       const float* const key = widened<kDtype>(keys + list[i] * all.rows.stride, rows.head_dim, scratch.row);
       const float product = dot(query, key, rows.dims) * rows.scale;
       scratch.scores[i * kListRows + r] = all.bias == nullptr ? product : product + all.bias[tile.first + i];

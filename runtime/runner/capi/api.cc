@@ -39,6 +39,8 @@ constexpr sidbeam_runner_api kApi = {
     sidbeam_hidden_destroy,
     sidbeam_hidden_step,
     sidbeam_hidden_get_stats,
+    sidbeam_draft_decoder_start,
+    sidbeam_draft_decoder_decode,
 };
 
 // Entries stay where they are for ever.

@@ -1,6 +1,7 @@
 // What a request must be, before a runner takes it.
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/capi/first_version.h"
+#include "runner/capi/head.h"
 #include "runner/capi/service.h"
 #include "support/arguments.h"
 
@@ -56,6 +57,13 @@ void check_positions(const Service& service, const sidbeam_request& request) {
     check_limit("request.positions", request.positions, 1, service.max_prompt, "config.max_prompt");
 }
 
+void check_keys(const Service& service, const sidbeam_request& request) {
+  const int64_t given = request.seed != 0 ? request.seed : request.sampling_request;
+  if (!service.draws && given != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "request.%s is %lld, expected 0: the runner searches, and draws nothing",
+         request.seed != 0 ? "seed" : "sampling_request", static_cast<long long>(given));
+}
+
 void check_tokens(const Service& service, const sidbeam_request& request) {
   const int64_t tokens = service.model->info().vocabulary, count = request.positions * request.group;
   if (count > 0 && request.tokens == nullptr)
@@ -83,6 +91,7 @@ void check_constraint(const Service& service, sidbeam_constraint* constraint) {
     if (info.codes[level] != own.codes[level])
       fail(SIDBEAM_INVALID_ARGUMENT, "request.constraint has %d codes at level %d, expected %d, as the runner's",
            info.codes[level], level, own.codes[level]);
+  check_codebook(service, "request.constraint", info);
 }
 
 }  // namespace
@@ -103,6 +112,7 @@ sidbeam_request complete_request(const Service& service, const sidbeam_request* 
     request.shared_kv = &shared_kv;
     check_shared_kv(service, shared_kv);
   }
+  check_keys(service, request);
   check_positions(service, request);
   check_tokens(service, request);
   check_constraint(service, request.constraint);

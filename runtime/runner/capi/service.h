@@ -6,6 +6,8 @@
 
 #include "runner/models/model.h"
 #include "runner/schedule/runner.h"
+#include "runner/schedule/speculative_lane.h"
+#include "sidbeam/draft.h"
 #include "support/executor.h"
 
 namespace sidbeam::runner {
@@ -14,13 +16,20 @@ struct ConstraintDeleter {
   void operator()(sidbeam_constraint* constraint) const { sidbeam_constraint_release(constraint); }
 };
 using ConstraintRef = std::unique_ptr<sidbeam_constraint, ConstraintDeleter>;
+struct HeadDeleter {
+  void operator()(sidbeam_draft_head* head) const { sidbeam_draft_head_release(head); }
+};
+using HeadRef = std::unique_ptr<sidbeam_draft_head, HeadDeleter>;
 
 // Members are destroyed from the last to the first: the lanes before what they use.
 struct Service {
   Ref<Model> model, draft;  // draft: empty without speculation
+  HeadRef head;             // nullptr: the model decodes
   ConstraintRef constraint;
   sidbeam_constraint_info shape = SIDBEAM_CONSTRAINT_INFO_INIT;  // of the constraint
-  int32_t beams = 0, draft_beams = 0;
+  int32_t beams = 0;
+  Drafting drafting;
+  bool draws = false;  // requests have a seed
   int64_t max_prompt = 0, begin_count = 0;
   int32_t max_group = 0;
   std::unique_ptr<Executor> executor;  // nullptr: a request has one thread

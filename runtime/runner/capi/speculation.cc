@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/capi/speculation.h"
 
-#include "runner/schedule/speculative_lane.h"
 #include "support/error.h"
 
 namespace sidbeam::runner {
@@ -15,30 +14,53 @@ std::unique_ptr<TreeForward> tree_forward(const char* whose, const Model& model,
   return made;
 }
 
+void refuse_without_draft(const char* setting, int32_t value) {
+  if (value != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.draft is NULL, expected a model, since config.%s is %d", setting, value);
+}
+
+void check_relaxed(const sidbeam_runner_config& config) {
+  const bool relaxed = config.speculate == SIDBEAM_SPECULATE_RELAXED;
+  if (!relaxed && config.without_replacement != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "config.without_replacement is 1, expected 0, since config.speculate is not SIDBEAM_SPECULATE_RELAXED");
+  if (!relaxed) return;
+  if (config.without_replacement == 0 && config.draft_beams > config.beams)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "config.draft_beams is %d, expected %d, config.beams, or config.without_replacement: with replacement there "
+         "is a draft per beam",
+         config.draft_beams, config.beams);
+  if (config.strategy != SIDBEAM_STRATEGY_TRIE)
+    fail(SIDBEAM_UNSUPPORTED,
+         "config.strategy is %d, expected SIDBEAM_STRATEGY_TRIE, %d, with SIDBEAM_SPECULATE_RELAXED", config.strategy,
+         SIDBEAM_STRATEGY_TRIE);
+  if (config.mode != SIDBEAM_MODE_SEARCH)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "config.mode is %d, expected SIDBEAM_MODE_SEARCH, %d, with SIDBEAM_SPECULATE_RELAXED, which draws itself",
+         config.mode, SIDBEAM_MODE_SEARCH);
+}
+
 }  // namespace
 
-int32_t draft_beams_of(const sidbeam_runner_config& config) {
+Drafting drafting_of(const sidbeam_runner_config& config) {
   check_range("config.speculate", config.speculate, SIDBEAM_SPECULATE_STRICT, SIDBEAM_SPECULATE_RELAXED);
   check_range("config.draft_beams", config.draft_beams, 0, SIDBEAM_MAX_BEAMS);
+  check_range("config.without_replacement", config.without_replacement, 0, 1);
   if (config.draft == nullptr) {
-    if (config.speculate != 0 || config.draft_beams != 0)
-      fail(SIDBEAM_INVALID_ARGUMENT, "config.draft is NULL, expected a model, since config.%s is %d",
-           config.speculate != 0 ? "speculate" : "draft_beams",
-           config.speculate != 0 ? config.speculate : config.draft_beams);
-    return 0;
+    refuse_without_draft("speculate", config.speculate);
+    refuse_without_draft("draft_beams", config.draft_beams);
+    refuse_without_draft("without_replacement", config.without_replacement);
+    return {};
   }
-  if (config.speculate == SIDBEAM_SPECULATE_RELAXED)
-    fail(SIDBEAM_UNSUPPORTED,
-         "config.speculate is SIDBEAM_SPECULATE_RELAXED, %d, expected SIDBEAM_SPECULATE_STRICT, %d: runners have no "
-         "relaxed rounds; sidbeam_relaxed_draw() and sidbeam_relaxed_verify() are for hosts that run the models",
-         SIDBEAM_SPECULATE_RELAXED, SIDBEAM_SPECULATE_STRICT);
+  check_relaxed(config);
   if (config.adjust != nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "config.adjust is given, expected NULL beside config.draft: a round has the logits of several levels at once");
   if (config.draft_beams != 0 && config.draft_beams < config.beams)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.draft_beams is %d, expected at least %d, config.beams", config.draft_beams,
          config.beams);
-  return config.draft_beams != 0 ? config.draft_beams : config.beams;
+  return {config.draft_beams != 0 ? config.draft_beams : config.beams, config.speculate == SIDBEAM_SPECULATE_RELAXED,
+          config.without_replacement != 0};
 }
 
 void check_draft(const Service& service) {
@@ -46,6 +68,9 @@ void check_draft(const Service& service) {
   if (own != expected)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.draft has a vocabulary of %lld tokens, expected %lld, as config.model",
          static_cast<long long>(own), static_cast<long long>(expected));
+  if (service.drafting.relaxed && service.shape.variable_length != 0)
+    fail(SIDBEAM_UNSUPPORTED,
+         "config.constraint has SIDs of variable length, expected a fixed one with SIDBEAM_SPECULATE_RELAXED");
 }
 
 void check_trees(const TreeSize& size, int64_t requests) {
@@ -56,14 +81,14 @@ void check_trees(const TreeSize& size, int64_t requests) {
 
 std::unique_ptr<Lane> make_draft_lane(const Allocator& allocator, const Service& service, const LaneConfig& config,
                                       ForwardLimits limits, const Workers& workers) {
-  const TreeSize size{service.shape.levels, config.beams, service.draft_beams};
+  const TreeSize size{service.shape.levels, config.beams, service.drafting.beams};
   limits.tree_rows = size.rows();
   limits.tree_slots = size.slots();
   LaneModels models;
   models.target = tree_forward("config.model", *service.model, allocator, *service.output, limits, workers);
-  limits.tree_rows = limits.beams = service.draft_beams;
+  limits.tree_rows = limits.beams = service.drafting.beams;
   models.draft = tree_forward("config.draft", *service.draft, allocator, *service.draft_output, limits, workers);
-  return make_speculative_lane(allocator, config, service.draft_beams, std::move(models));
+  return make_speculative_lane(allocator, config, service.drafting, std::move(models));
 }
 
 }  // namespace sidbeam::runner

@@ -6,9 +6,9 @@
 
 namespace sidbeam::runner {
 
-// N; throws for numbers that do not fit the others of the config. Without a draft there must be none, and it is 0.
-int32_t draft_beams_of(const sidbeam_runner_config& config);
-// Throws for a draft that the service's model cannot work with.
+// Throws for settings that do not fit the others of the config. Without a draft there must be none, and N is 0.
+Drafting drafting_of(const sidbeam_runner_config& config);
+// Throws for a draft that the service's model cannot work with, and for a catalogue that it cannot draw from.
 void check_draft(const Service& service);
 // Throws where the trees of a batch have more rows or places than can be counted.
 void check_trees(const TreeSize& size, int64_t requests);

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "runner/cuda/attention.h"
+#include "runner/cuda/draft.h"
 #include "runner/cuda/hidden.h"
 #include "runner/cuda/rows.h"
 #include "support/cuda/check.h"
@@ -58,6 +59,7 @@ void make(Device& device, int32_t id) {
   check(warm_attention(static_cast<const SharedPart*>(bench.memory), bench.stream), "launch attention");
   check(warm_rows(bench.stream), "launch a forward pass");
   check(warm_hidden(bench.stream), "launch a step from hidden states");
+  check(warm_draft(bench.stream), "launch a draft head");
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "runner/attention/device.h"
+#include "runner/cuda/draft_interface.h"
 #include "runner/cuda/forward_interface.h"
 #include "runner/cuda/hidden_interface.h"
 
@@ -20,6 +21,7 @@ struct RunnerPlugin {
   AttentionDevice attention;
   ForwardDevice forward;
   HiddenDevice hidden;
+  DraftDevice draft;
 };
 using RunnerPluginFunction = const RunnerPlugin* (*)();
 

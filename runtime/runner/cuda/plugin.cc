@@ -15,6 +15,7 @@ constexpr RunnerPlugin kPlugin = {
      forward_check_memory, forward_create, forward_destroy, forward_prefill, forward_decode, forward_replay,
      forward_logits, forward_list_beams, forward_to_host, forward_wait, forward_stream, forward_memory_bytes},
     {hidden_create, hidden_destroy, hidden_view, hidden_children, hidden_product},
+    {draft_create, draft_destroy, draft_view, draft_begin, draft_logits, draft_advance, draft_finish},
 };
 
 }  // namespace

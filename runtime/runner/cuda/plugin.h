@@ -1,6 +1,7 @@
 // The functions of the plugin's table. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "runner/cuda/draft_interface.h"
 #include "runner/cuda/forward_interface.h"
 #include "runner/cuda/hidden_interface.h"
 #include "sidbeam/attention.h"
@@ -38,5 +39,13 @@ void hidden_destroy(DeviceHidden* hidden);
 DeviceHiddenView hidden_view(const DeviceHidden* hidden);
 sidbeam_status hidden_children(DeviceHidden* hidden, const DeviceHiddenRows* rows, sidbeam_error* err);
 sidbeam_status hidden_product(DeviceHidden* hidden, const DeviceHiddenRows* rows, sidbeam_error* err);
+
+sidbeam_status draft_create(const DeviceDraftConfig* config, DeviceDraft** out, sidbeam_error* err);
+void draft_destroy(DeviceDraft* draft);
+DeviceDraftView draft_view(const DeviceDraft* draft);
+sidbeam_status draft_begin(DeviceDraft* draft, const sidbeam_rows* hidden, void* stream, sidbeam_error* err);
+sidbeam_status draft_logits(DeviceDraft* draft, int32_t level, sidbeam_error* err);
+sidbeam_status draft_advance(DeviceDraft* draft, int32_t level, const sidbeam_beams* beams, sidbeam_error* err);
+sidbeam_status draft_finish(DeviceDraft* draft, const sidbeam_beams* beams, sidbeam_error* err);
 
 }  // namespace sidbeam::runner::cuda

@@ -39,8 +39,14 @@ Products::Known& Products::find(const Shape& shape) {
        {shape.rows, shape.outputs, shape.inputs, shape.y_stride, shape.weights_stride, shape.x_stride,
         int64_t{shape.dtype * 16 + shape.y_dtype * 4 + (shape.callers ? 2 : 0) + (shape.add ? 1 : 0)}})
     hash = (hash ^ static_cast<uint64_t>(field)) * 0x9E3779B97F4A7C15U;
-  Known& known = known_[hash >> 56];
-  if (known.made && known.shape == shape) return known;
+  // A few places each, so that shapes which meet in one do not drive each other out level by level.
+  Known* place = nullptr;
+  for (uint64_t i = 0; i < kPlaces; ++i) {
+    Known& here = known_[(hash >> 56) + i];
+    if (here.made && here.shape == shape) return here;
+    if (place == nullptr && !here.made) place = &here;
+  }
+  Known& known = place != nullptr ? *place : known_[hash >> 56];
   drop(known);
   known.shape = shape;
   make(known);

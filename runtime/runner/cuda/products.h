@@ -54,12 +54,12 @@ class Products {
   void make(Known& known);
   static void drop(Known& known);
 
-  // A shape that is not there takes the place of another with its hash, so that prompts of all lengths take no more
+  // A shape that is not there takes the place of another of about its hash, so that prompts of all lengths take no more
   // memory.
-  static constexpr size_t kKnown = 256;
+  static constexpr size_t kKnown = 256, kPlaces = 8;
   cublasLtHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
-  Known known_[kKnown];
+  Known known_[kKnown + kPlaces];
 };
 
 }  // namespace sidbeam::runner::cuda

@@ -3,6 +3,7 @@ set(runner_cuda_host_sources
   runner/cuda/attention.cc
   runner/cuda/attention_plan.cc
   runner/cuda/device.cc
+  runner/cuda/draft_api.cc
   runner/cuda/forward.cc
   runner/cuda/forward_api.cc
   runner/cuda/hidden_api.cc
@@ -18,6 +19,7 @@ set(runner_cuda_kernel_sources
   runner/cuda/attention_bf16.cu
   runner/cuda/attention_f16.cu
   runner/cuda/attention_f32.cu
+  runner/cuda/draft.cu
   runner/cuda/hidden.cu
   runner/cuda/rows.cu
 )

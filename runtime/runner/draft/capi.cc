@@ -17,6 +17,19 @@ DraftHead* object(sidbeam_draft_head* handle) { return reinterpret_cast<DraftHea
 const DraftHead* object(const sidbeam_draft_head* handle) { return reinterpret_cast<const DraftHead*>(handle); }
 DraftDecoder* object(sidbeam_draft_decoder* handle) { return reinterpret_cast<DraftDecoder*>(handle); }
 
+using Find = void (DraftDecoder::*)(const sidbeam_draft_args& args, const sidbeam_rows& hidden,
+                                    sidbeam_draft_result& out);
+
+void find_sids(sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_draft_result* out, Find find) {
+  require(decoder, "decoder");
+  sidbeam::capi::check_output(out, "out");
+  const auto given = read_struct(args, "args");
+  const auto hidden = read_struct(given.hidden, "args.hidden");
+  sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
+  (object(decoder)->*find)(given, hidden, result);
+  sidbeam::write_struct(result, out);
+}
+
 }  // namespace
 
 extern "C" {
@@ -63,21 +76,27 @@ sidbeam_status sidbeam_draft_decoder_create(sidbeam_runtime* runtime, const sidb
     require(runtime, "runtime");
     require(out, "out");
     const auto given = read_struct(config, "config");
-    *out = reinterpret_cast<sidbeam_draft_decoder*>(new DraftDecoder(runtime, given));
+    *out = reinterpret_cast<sidbeam_draft_decoder*>(sidbeam::runner::make_draft_decoder(runtime, given).release());
   });
 }
 
 sidbeam_status sidbeam_draft_decoder_run(sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args,
                                          sidbeam_draft_result* out, sidbeam_error* err) {
+  return guarded(err, [&] { find_sids(decoder, args, out, &DraftDecoder::run); });
+}
+
+sidbeam_status sidbeam_draft_decoder_start(sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args,
+                                           sidbeam_error* err) {
   return guarded(err, [&] {
     require(decoder, "decoder");
-    sidbeam::capi::check_output(out, "out");
     const auto given = read_struct(args, "args");
-    const auto hidden = read_struct(given.hidden, "args.hidden");
-    sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
-    object(decoder)->run(given, hidden, result);
-    sidbeam::write_struct(result, out);
+    object(decoder)->start(given, read_struct(given.hidden, "args.hidden"));
   });
+}
+
+sidbeam_status sidbeam_draft_decoder_decode(sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args,
+                                            sidbeam_draft_result* out, sidbeam_error* err) {
+  return guarded(err, [&] { find_sids(decoder, args, out, &DraftDecoder::decode); });
 }
 
 void sidbeam_draft_decoder_destroy(sidbeam_draft_decoder* decoder) { delete object(decoder); }

@@ -47,19 +47,22 @@ void check_codebook(const DraftShape& shape, const char* codebook) {
        escaped(codebook).c_str(), escaped(shape.codebook).c_str());
 }
 
-void check_columns(const DraftShape& shape, const sidbeam_rows& rows, int32_t most_requests) {
+void check_columns(const DraftShape& shape, const sidbeam_rows& rows) {
   if (rows.columns != shape.hidden)
     fail(SIDBEAM_INVALID_ARGUMENT, "hidden.columns is %lld, expected %d, the draft head's hidden size",
          static_cast<ll>(rows.columns), shape.hidden);
   if (rows.rows != shape.levels + 1)
     fail(SIDBEAM_INVALID_ARGUMENT, "hidden.rows is %lld, expected %d: h_0 and one per level",
          static_cast<ll>(rows.rows), shape.levels + 1);
-  check_range("hidden.slots", rows.slots, 1, most_requests);
   check_range("hidden.dtype", rows.dtype, SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_BF16);
   if (rows.data == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "hidden.data is NULL, expected hidden states");
-  if (rows.device_type != SIDBEAM_DEVICE_CPU || rows.device_id != 0)
-    fail(SIDBEAM_NO_DEVICE, "hidden.device_type is %d and device_id %d, expected the CPU (%d and 0), as the decoder",
-         rows.device_type, rows.device_id, SIDBEAM_DEVICE_CPU);
+}
+
+void check_place(const DraftPlace& place, const sidbeam_rows& rows) {
+  if (rows.device_type == place.device_type && rows.device_id == place.device_id) return;
+  const bool cpu = place.device_type == SIDBEAM_DEVICE_CPU;
+  fail(SIDBEAM_NO_DEVICE, "hidden.device_type is %d and device_id %d, expected %s (%d and %d), as the decoder",
+       rows.device_type, rows.device_id, cpu ? "the CPU" : "CUDA", place.device_type, place.device_id);
 }
 
 }  // namespace
@@ -80,10 +83,8 @@ void check_draft_config(const sidbeam_draft_config& config) {
     fail(SIDBEAM_INVALID_ARGUMENT, "config.execute is NULL, expected a function, since config.threads is %d",
          config.threads);
   check_range("config.device_type", config.device_type, SIDBEAM_DEVICE_CPU, SIDBEAM_DEVICE_CUDA);
-  if (config.device_type != SIDBEAM_DEVICE_CPU)
-    fail(SIDBEAM_UNSUPPORTED, "config.device_type is %d, expected %d: draft heads run on the CPU", config.device_type,
-         SIDBEAM_DEVICE_CPU);
-  check_range("config.device_id", config.device_id, 0, 0);
+  const bool cpu = config.device_type == SIDBEAM_DEVICE_CPU;
+  check_range("config.device_id", config.device_id, 0, cpu ? 0 : std::numeric_limits<int32_t>::max());
 }
 
 void check_catalogue(const DraftShape& shape, const sidbeam_index* index, int32_t verification) {
@@ -104,11 +105,15 @@ void check_constraint(const DraftShape& shape, const sidbeam_constraint* constra
   check_shape(shape, what, info.levels, info.variable_length != 0, info.codes);
 }
 
-HiddenStates resolve_hidden(const DraftShape& shape, const sidbeam_rows& given, int32_t most_requests) {
-  sidbeam_rows rows = given;
-  check_columns(shape, rows, most_requests);
+void check_count(const sidbeam_rows& hidden, int32_t most_requests) {
+  check_range("hidden.slots", hidden.slots, 1, most_requests);
+}
+
+void check_hidden(const DraftShape& shape, const DraftPlace& place, int32_t most_requests, sidbeam_rows& rows) {
+  check_columns(shape, rows);
+  check_count(rows, most_requests);
+  check_place(place, rows);
   resolve_strides(rows, "hidden");
-  return {rows.data, static_cast<Dtype>(rows.dtype), rows.slots, rows.slot_stride, rows.row_stride};
 }
 
 }  // namespace sidbeam::runner

@@ -12,7 +12,12 @@ void check_draft_config(const sidbeam_draft_config& config);
 void check_catalogue(const DraftShape& shape, const sidbeam_index* index, int32_t verification);
 // Levels, codes and lengths of the constraint of request i.
 void check_constraint(const DraftShape& shape, const sidbeam_constraint* constraint, int64_t i);
-// Of up to `most_requests` requests, with strides.
-HiddenStates resolve_hidden(const DraftShape& shape, const sidbeam_rows& rows, int32_t most_requests);
+// The number of requests.
+void check_count(const sidbeam_rows& hidden, int32_t most_requests);
+// All of them, with their strides, which are resolved. `place`: where the decoder is.
+struct DraftPlace {
+  int32_t device_type = 0, device_id = 0;
+};
+void check_hidden(const DraftShape& shape, const DraftPlace& place, int32_t most_requests, sidbeam_rows& rows);
 
 }  // namespace sidbeam::runner

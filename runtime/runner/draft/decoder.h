@@ -1,10 +1,9 @@
-// Beam search through a draft head: a session of the core, fed by a DraftForward. SPDX-License-Identifier: Apache-2.0
+// From hidden states to SIDs, by a draft head and a session, wherever they are. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>
 
-#include "runner/draft/forward.h"
-#include "support/executor.h"
+#include "runner/draft/head.h"
 
 namespace sidbeam::runner {
 
@@ -17,44 +16,47 @@ using Handle = std::unique_ptr<T, ReleasedBy<T, release>>;
 
 class DraftDecoder {
  public:
-  // Throws Failure as sidbeam_draft_decoder_create() says.
+  // Throws Failure, as sidbeam_draft_decoder_create() says.
   DraftDecoder(sidbeam_runtime* runtime, const sidbeam_draft_config& config);
-  // Throws Failure as sidbeam_draft_decoder_run() says. `hidden` is args.hidden.
+  DraftDecoder(const DraftDecoder&) = delete;
+  DraftDecoder& operator=(const DraftDecoder&) = delete;
+  virtual ~DraftDecoder() = default;
+
+  // Throw Failure, as sidbeam_draft_decoder_run() and its halves say. `hidden` is args.hidden.
   void run(const sidbeam_draft_args& args, const sidbeam_rows& hidden, sidbeam_draft_result& out);
+  void start(const sidbeam_draft_args& args, const sidbeam_rows& hidden);
+  void decode(const sidbeam_draft_args& args, const sidbeam_rows& hidden, sidbeam_draft_result& out);
+
+ protected:
+  // All levels of hidden.slots requests; fills the arrays of `out`. `hidden` is checked, its strides are resolved.
+  virtual void decode_levels(const sidbeam_rows& hidden, void* stream, sidbeam_draft_result& out) = 0;
+
+  const DraftHead& head() const { return *head_; }
+  sidbeam_session* session() const { return session_.get(); }
+  const sidbeam_beams& beams() const { return beams_; }
+  const int32_t* slots() const { return slots_.data(); }
+  int32_t most_requests() const { return most_requests_; }
+  int32_t most_beams() const { return most_beams_; }
+  int32_t levels() const { return head_->shape.levels; }
 
  private:
   void hold_catalogue(sidbeam_index* index);
   void make_session(sidbeam_runtime* runtime, const sidbeam_draft_config& config);
-  void allocate(const Allocator& allocator);
-  void check_constraints(const sidbeam_draft_args& args, int64_t count) const;
-  void start(const sidbeam_draft_args& args);
-  void run_levels();
-  void list_rows(int32_t level);
-  int32_t add_row(int32_t level, int64_t beam);
-  void step(int32_t level);
-  void harvest();
-  void stop() noexcept;
+  void decode_checked(const sidbeam_rows& hidden, void* stream, sidbeam_draft_result& out);
+  void start_slots(const sidbeam_draft_args& args, int64_t count);
+  void stop_slots(int64_t from, int64_t to, void* stream);
 
   Ref<DraftHead> head_;
   Handle<sidbeam_constraint, sidbeam_constraint_release> constraint_;  // all of the index
   Handle<sidbeam_session, sidbeam_session_destroy> session_;
-  std::unique_ptr<Executor> executor_;  // nullptr: the caller's thread alone
-  std::unique_ptr<DraftForward> forward_;
   sidbeam_beams beams_ = SIDBEAM_BEAMS_INIT;  // views of the session's arrays
-  int32_t most_requests_ = 0, most_beams_ = 0, levels_ = 0;
-
-  // A run.
-  int32_t requests_ = 0, running_count_ = 0, rows_ = 0;
-  Buffer<int32_t> slots_;                                   // [B] 0, 1, 2 ..
-  Buffer<int32_t> running_;                                 // [B] slots that have beams to go on with
-  Buffer<int32_t> row_map_;                                 // [running, M] as the step wants it
-  Buffer<int32_t> beam_rows_, beam_rows_before_;            // [B, M] row of each beam, at this level and the one before
-  Buffer<int32_t> row_requests_, row_parents_, row_codes_;  // [rows]
-  // Its results.
-  Buffer<int32_t> live_, errors_;  // [B]
-  Buffer<int32_t> sids_;           // [B, M, L]
-  Buffer<float> scores_;           // [B, M]
-  Buffer<int64_t> ordinals_;       // [B, M]
+  int32_t device_type_ = 0, device_id_ = 0;
+  int32_t most_requests_ = 0, most_beams_ = 0;
+  int64_t started_ = 0;    // requests of the last start
+  Buffer<int32_t> slots_;  // [B] 0, 1, 2 ..
 };
+
+// Throws Failure, as sidbeam_draft_decoder_create() says.
+std::unique_ptr<DraftDecoder> make_draft_decoder(sidbeam_runtime* runtime, const sidbeam_draft_config& config);
 
 }  // namespace sidbeam::runner

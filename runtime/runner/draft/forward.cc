@@ -13,20 +13,20 @@ void copy_floats(const float* from, int64_t count, float* to) {
   std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
 }
 
-// Rows of one request at each level: no more than there are prefixes.
-void count_rows(const DraftShape& shape, int32_t beams, int64_t* rows) {
-  int64_t prefixes = 1;
-  for (int32_t l = 0; l < shape.levels; ++l) {
-    rows[l] = std::min<int64_t>(beams, prefixes);
-    prefixes = rows[l] * shape.codes[l];
-  }
-}
-
 void multiply_with_bias(const Workers& workers, ConstRows x, const Matrix& weights, const Buffer<float>& bias, Rows y) {
   multiply(workers, x, weights, y, bias.size() > 0 ? Start::kBias : Start::kZero, bias.data());
 }
 
 }  // namespace
+
+void count_rows(const DraftShape& shape, int32_t beams, int64_t* rows) {
+  const int64_t most = shape.transition == SIDBEAM_DRAFT_TRANSITION_NONE ? 1 : beams;
+  int64_t prefixes = 1;
+  for (int32_t l = 0; l < shape.levels; ++l) {
+    rows[l] = std::min(most, prefixes);
+    prefixes = rows[l] * shape.codes[l];
+  }
+}
 
 DraftForward::DraftForward(const Allocator& allocator, const DraftHead& head, const Workers& workers, int64_t requests,
                            int32_t beams)
@@ -37,23 +37,29 @@ DraftForward::DraftForward(const Allocator& allocator, const DraftHead& head, co
 void DraftForward::allocate(const Allocator& allocator, int64_t requests, int32_t beams) {
   const DraftShape& shape = head_.shape;
   int64_t rows[SIDBEAM_MAX_LEVELS] = {}, most_logits = 0, most_codes = 0, most_parents = 0;
-  count_rows(shape, has_row_per_request() ? 1 : beams, rows);
+  count_rows(shape, beams, rows);
   for (int32_t l = 0; l < shape.levels; ++l) {
     most_rows_ = std::max(most_rows_, checked_bytes(requests, rows[l]));
     most_logits = std::max(most_logits, checked_bytes(requests, rows[l] * shape.codes[l]));
     most_codes = std::max<int64_t>(most_codes, shape.codes[l]);
     if (l + 1 < shape.levels) most_parents = std::max(most_parents, requests * rows[l]);
   }
-  logits_ = Buffer<float>(allocator, most_logits);
-  states_ = Buffer<float>(allocator, checked_bytes(most_rows_, shape.hidden));
+  logits_ = Buffer<float>::zeroed(allocator, most_logits);
+  states_ = Buffer<float>::zeroed(allocator, checked_bytes(most_rows_, shape.hidden));
   if (shape.input != SIDBEAM_DRAFT_INPUT_STATE)
-    placeholders_ = Buffer<float>(allocator, checked_bytes(requests, shape.hidden));
-  if (shape.input == SIDBEAM_DRAFT_INPUT_BOTH) shared_ = Buffer<float>(allocator, checked_bytes(requests, most_codes));
+    placeholders_ = Buffer<float>::zeroed(allocator, checked_bytes(requests, shape.hidden));
+  if (shape.input == SIDBEAM_DRAFT_INPUT_BOTH)
+    shared_ = Buffer<float>::zeroed(allocator, checked_bytes(requests, most_codes));
   if (has_row_per_request()) return;
-  parent_states_ = Buffer<float>(allocator, checked_bytes(most_parents, shape.hidden));
-  if (shape.is_recurrent()) recurrent_ = Buffer<float>(allocator, checked_bytes(most_parents, shape.gates()));
-  parent_places_ = Buffer<int32_t>(allocator, most_rows_);
-  row_parents_ = Buffer<int32_t>(allocator, most_rows_);
+  parent_states_ = Buffer<float>::zeroed(allocator, checked_bytes(most_parents, shape.hidden));
+  if (shape.is_recurrent()) recurrent_ = Buffer<float>::zeroed(allocator, checked_bytes(most_parents, shape.gates()));
+  parent_places_ = Buffer<int32_t>::zeroed(allocator, most_rows_);
+  row_parents_ = Buffer<int32_t>::zeroed(allocator, most_rows_);
+}
+
+int64_t DraftForward::memory_bytes() const {
+  return placeholders_.bytes() + shared_.bytes() + logits_.bytes() + states_.bytes() + parent_states_.bytes() +
+         recurrent_.bytes() + parent_places_.bytes() + row_parents_.bytes();
 }
 
 void DraftForward::begin(const HiddenStates& hidden) {
@@ -72,7 +78,7 @@ ConstRows DraftForward::placeholders(int32_t level) {
   return {placeholders_.data(), hidden_.requests, width};
 }
 
-ConstRows DraftForward::logits(int32_t level, const int32_t* row_requests, int64_t count) {
+Rows DraftForward::logits(int32_t level, const int32_t* row_requests, int64_t count) {
   const DraftShape& shape = head_.shape;
   const DraftLevel& weights = head_.levels[static_cast<size_t>(level)];
   const int64_t codes = shape.codes[level];

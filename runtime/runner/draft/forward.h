@@ -6,6 +6,9 @@
 
 namespace sidbeam::runner {
 
+// Rows of one request at each level: no more than there are prefixes; one where a beam's codes do not change its state.
+void count_rows(const DraftShape& shape, int32_t beams, int64_t* rows);
+
 // Hidden states of the host: row l of request i is h_l. Strides are resolved, in elements.
 struct HiddenStates {
   const void* data = nullptr;
@@ -14,7 +17,7 @@ struct HiddenStates {
 };
 
 // Rows are what differs: one per live beam, request by request, or, where a beam's codes do not change its state, one
-// per request. Everything is allocated by the constructor.
+// per request. Everything is allocated, and touched, by the constructor.
 class DraftForward {
  public:
   // For up to `requests` requests of `beams` beams. The head must outlive it.
@@ -27,10 +30,11 @@ class DraftForward {
   // The rows of level l + 1: row r continues row parents[r] with codes[r]. Not with a row per request.
   void advance(int32_t level, const int32_t* parents, const int32_t* codes, int64_t count);
   // The logits of `count` rows, [count, V_l]; row r belongs to request row_requests[r]. Valid until the next call.
-  ConstRows logits(int32_t level, const int32_t* row_requests, int64_t count);
+  Rows logits(int32_t level, const int32_t* row_requests, int64_t count);
 
   // Most rows of any level.
   int64_t most_rows() const { return most_rows_; }
+  int64_t memory_bytes() const;
 
  private:
   void allocate(const Allocator& allocator, int64_t requests, int32_t beams);

@@ -1,7 +1,10 @@
 // A draft head in memory, packed for products. Immutable and shared. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <span>
+#include <vector>
 
 #include "runner/draft/format.h"
 #include "runner/math/product.h"
@@ -22,10 +25,18 @@ struct DraftLevel {
   int64_t memory_bytes() const;
 };
 
+// On CUDA devices, at most one each (runner/cuda/cuda_draft_head.h).
+struct CudaDraftHead;
+struct CudaDraftHeads {
+  std::mutex mutex;
+  std::vector<std::shared_ptr<const CudaDraftHead>> made;
+};
+
 struct DraftHead : RefCounted<DraftHead> {
   DraftShape shape;
   std::vector<DraftLevel> levels;
   sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
+  mutable CudaDraftHeads on_cuda;
 };
 
 // One reference. Throws Failure as sidbeam_draft_head_open() says.

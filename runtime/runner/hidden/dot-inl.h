@@ -26,8 +26,15 @@ inline constexpr int kLaneVectors = static_cast<int>(kDotLanes) / kWidth;
 // Rows by columns whose lanes fit the registers: 4 x 6 vectors of AVX-512, 2 x 3 pairs of AVX2's.
 inline constexpr int kTileRows = HWY_TARGET == HWY_SCALAR ? 1 : kLaneVectors == 1 ? 4 : 2;
 inline constexpr int kTileColumns = HWY_TARGET == HWY_SCALAR ? 1 : kLaneVectors == 1 ? 6 : 3;
-// Rows of one column.
+// Products whose lanes fit the registers beside their weights: of one column, and of any.
 inline constexpr int kColumnRows = HWY_TARGET == HWY_SCALAR ? 1 : kLaneVectors == 1 ? 8 : 6;
+inline constexpr int kMixed = HWY_TARGET == HWY_SCALAR ? 1 : kLaneVectors == 1 ? 8 : 4;
+// Rows for which a column is multiplied by itself: its weights are then read once for all of them. (Mixing
+// columns of three to seven rows made the steps of 8192 columns a seventh slower.)
+inline constexpr int64_t kLeastRows = HWY_TARGET == HWY_SCALAR ? 1 : 3;
+// Columns whose weights are fetched before their turn comes. (With one, memory was waited for wherever a column has
+// fewer than two products; sixteen gained nothing.)
+inline constexpr int64_t kAhead = 8;
 // Rows of hidden states that stay in the second-level cache while columns pass.
 inline constexpr int64_t kChunkRows = 64;
 inline constexpr int64_t kLine = 64;  // bytes of a cache line
@@ -86,9 +93,19 @@ HWY_INLINE float fold(Floats (&sums)[kLaneVectors], const float* x, const std::b
   return fold_vector(d, sums[0]);
 }
 
-// The sums of a block of n inputs, out[r * kColumns + c]. Fetches a line of `next` per line of weights.
+// Weights that are fetched while others are multiplied: a line of each per line of those.
+struct Fetched {
+  const std::byte* at[kAhead];
+  int count = 0;
+
+  void fetch(int64_t offset) const {
+    for (int i = 0; i < count; ++i) __builtin_prefetch(at[i] + offset, 0, 2);
+  }
+};
+
+// The sums of a block of n inputs, out[r * kColumns + c].
 template <int kRows, int kColumns, Dtype kDtype>
-void dot_tile(const float* const* x, const std::byte* const* w, int64_t n, const std::byte* next, float* out) {
+void dot_tile(const float* const* x, const std::byte* const* w, int64_t n, const Fetched& fetched, float* out) {
   const F32 d;
   constexpr int64_t kBytes = kElementBytes<kDtype>;
   Floats sums[kRows][kColumns][kLaneVectors];
@@ -100,7 +117,7 @@ void dot_tile(const float* const* x, const std::byte* const* w, int64_t n, const
       for (int v = 0; v < kLaneVectors; ++v) sums[r][c][v] = hn::Zero(d);
   int64_t i = 0;
   for (; i + kDotLanes <= n; i += kDotLanes) {
-    __builtin_prefetch(next + i * kBytes, 0, 2);
+    fetched.fetch(i * kBytes);
 #pragma GCC unroll 32
     for (int v = 0; v < kLaneVectors; ++v) {
       Floats weights[kColumns];
@@ -120,40 +137,118 @@ void dot_tile(const float* const* x, const std::byte* const* w, int64_t n, const
     for (int c = 0; c < kColumns; ++c) out[r * kColumns + c] = fold<kDtype>(sums[r][c], x[r], w[c], i, n);
 }
 
-// One column, up to kColumnRows rows.
-template <Dtype kDtype, int kRows = kColumnRows>
-HWY_INLINE void dot_column(int64_t rows, const float* const* x, const std::byte* w, int64_t n, const std::byte* next,
-                           float* out) {
-  if (rows == kRows) return dot_tile<kRows, 1, kDtype>(x, &w, n, next, out);
-  if constexpr (kRows > 1) dot_column<kDtype, kRows - 1>(rows, x, w, n, next, out);
+// The sums of the products of x[i] and w[i] for i < kCount. Their loads wait for memory together; by themselves the
+// products of a column with one row would do so one after the other.
+template <int kCount, Dtype kDtype>
+void dot_mixed(const float* const* x, const std::byte* const* w, int64_t n, const Fetched& fetched, float* out) {
+  const F32 d;
+  constexpr int64_t kBytes = kElementBytes<kDtype>;
+  Floats sums[kCount][kLaneVectors];
+#pragma GCC unroll 32
+  for (int p = 0; p < kCount; ++p)
+#pragma GCC unroll 32
+    for (int v = 0; v < kLaneVectors; ++v) sums[p][v] = hn::Zero(d);
+  int64_t i = 0;
+  for (; i + kDotLanes <= n; i += kDotLanes) {
+    fetched.fetch(i * kBytes);
+#pragma GCC unroll 32
+    for (int p = 0; p < kCount; ++p)
+#pragma GCC unroll 32
+      for (int v = 0; v < kLaneVectors; ++v)
+        sums[p][v] = fma(hn::LoadU(d, x[p] + i + v * kWidth), load_weights<kDtype>(w[p] + (i + v * kWidth) * kBytes),
+                         sums[p][v]);
+  }
+#pragma GCC unroll 32
+  for (int p = 0; p < kCount; ++p) out[p] = fold<kDtype>(sums[p], x[p], w[p], i, n);
 }
 
-// The inputs [first, first + n) of the pairs of the list's column `at`.
-template <Dtype kDtype>
-void multiply_column(const OutputLayer& layer, const PairList& list, int64_t at, int64_t first, int64_t n) {
-  const int64_t column = list.columns[at], skipped = first * kElementBytes<kDtype>;
-  const std::byte* w = layer.row(column) + skipped;
-  const std::byte* next = at + 1 < list.count ? layer.row(list.columns[at + 1]) + skipped : w;
-  const float bias = layer.bias != nullptr ? layer.bias[column] : 0.0F;
-  const float* x[kColumnRows];
-  float sums[kColumnRows];
-  for (int64_t pair = list.starts[at]; pair < list.starts[at + 1]; pair += kColumnRows) {
-    const int64_t rows = std::min<int64_t>(kColumnRows, list.starts[at + 1] - pair);
-    for (int64_t r = 0; r < rows; ++r) x[r] = list.rows[list.pairs[pair + r].row] + first;
-    dot_column<kDtype>(rows, x, w, n, next, sums);
-    for (int64_t r = 0; r < rows; ++r) {
-      float& value = list.values[list.pairs[pair + r].value];
-      value = (first == 0 ? bias : value) + sums[r];
-    }
-  }
+// One column, up to kColumnRows rows.
+template <Dtype kDtype, int kRows = kColumnRows>
+HWY_INLINE void dot_column(int64_t rows, const float* const* x, const std::byte* w, int64_t n, const Fetched& fetched,
+                           float* out) {
+  if (rows == kRows) return dot_tile<kRows, 1, kDtype>(x, &w, n, fetched, out);
+  if constexpr (kRows > kLeastRows) dot_column<kDtype, kRows - 1>(rows, x, w, n, fetched, out);
 }
+
+template <Dtype kDtype, int kCount = kMixed>
+HWY_INLINE void dot_some(int count, const float* const* x, const std::byte* const* w, int64_t n, const Fetched& fetched,
+                         float* out) {
+  if (count == kCount) return dot_mixed<kCount, kDtype>(x, w, n, fetched, out);
+  if constexpr (kCount > 1) dot_some<kDtype, kCount - 1>(count, x, w, n, fetched, out);
+}
+
+// The inputs [first, first + n) of the pairs of some columns of a list.
+template <Dtype kDtype>
+class PairProducts {
+ public:
+  PairProducts(const OutputLayer& layer, const PairList& list, int64_t first, int64_t n)
+      : layer_(layer), list_(list), first_(first), n_(n) {}
+
+  void multiply(int64_t from, int64_t to) {
+    next_ = from, to_ = to;
+    for (int64_t at = from; at < to; ++at) {
+      const int64_t end = list_.starts[at + 1];
+      int64_t pair = list_.starts[at];
+      for (; end - pair >= kLeastRows; pair += std::min<int64_t>(kColumnRows, end - pair))
+        multiply_column(at, pair, std::min<int64_t>(kColumnRows, end - pair));
+      for (; pair < end; ++pair) {
+        mixed_[mixed_count_] = pair, columns_[mixed_count_] = at;
+        if (++mixed_count_ == kMixed) multiply_mixed();
+      }
+    }
+    multiply_mixed();
+  }
+
+ private:
+  const std::byte* weights(int64_t at) const { return layer_.row(list_.columns[at]) + first_ * kElementBytes<kDtype>; }
+  const float* input(int64_t pair) const { return list_.rows[list_.pairs[pair].row] + first_; }
+  void add(int64_t at, int64_t pair, float sum) {
+    float& value = list_.values[list_.pairs[pair].value];
+    const float bias = layer_.bias != nullptr ? layer_.bias[list_.columns[at]] : 0.0F;
+    value = (first_ == 0 ? bias : value) + sum;
+  }
+  // The weights that come up to kAhead columns after `at`.
+  Fetched fetch_after(int64_t at) {
+    Fetched fetched;
+    for (; next_ < std::min(at + 1 + kAhead, to_) && fetched.count < kAhead; ++next_)
+      fetched.at[fetched.count++] = weights(next_);
+    return fetched;
+  }
+
+  // Up to kColumnRows pairs of one column.
+  void multiply_column(int64_t at, int64_t pair, int64_t rows) {
+    const float* x[kColumnRows];
+    float sums[kColumnRows];
+    for (int64_t r = 0; r < rows; ++r) x[r] = input(pair + r);
+    dot_column<kDtype>(rows, x, weights(at), n_, fetch_after(at), sums);
+    for (int64_t r = 0; r < rows; ++r) add(at, pair + r, sums[r]);
+  }
+
+  // The pairs that wait, of any columns.
+  void multiply_mixed() {
+    if (mixed_count_ == 0) return;
+    const float* x[kMixed];
+    const std::byte* w[kMixed];
+    float sums[kMixed];
+    for (int p = 0; p < mixed_count_; ++p) x[p] = input(mixed_[p]), w[p] = weights(columns_[p]);
+    dot_some<kDtype>(mixed_count_, x, w, n_, fetch_after(columns_[mixed_count_ - 1]), sums);
+    for (int p = 0; p < mixed_count_; ++p) add(columns_[p], mixed_[p], sums[p]);
+    mixed_count_ = 0;
+  }
+
+  const OutputLayer& layer_;
+  const PairList& list_;
+  int64_t first_, n_;
+  int64_t next_ = 0, to_ = 0;                // columns: the next one to be fetched, and the end
+  int64_t mixed_[kMixed], columns_[kMixed];  // pairs that wait, and their columns
+  int mixed_count_ = 0;
+};
 
 // Block by block, so that the hidden states of all rows stay in the last-level cache.
 template <Dtype kDtype>
 void multiply_columns(const OutputLayer& layer, const PairList& list, int64_t from, int64_t to) {
   for (int64_t first = 0; first < layer.width; first += kDotBlock)
-    for (int64_t at = from; at < to; ++at)
-      multiply_column<kDtype>(layer, list, at, first, std::min(kDotBlock, layer.width - first));
+    PairProducts<kDtype>(layer, list, first, std::min(kDotBlock, layer.width - first)).multiply(from, to);
 }
 
 inline void multiply_pairs_part(const OutputLayer& layer, const PairList& list, int64_t from, int64_t to) {
@@ -175,12 +270,12 @@ struct TileColumns {
 };
 
 template <int kRows>
-HWY_INLINE void dot_some(const TileColumns& tile, const float* const* x, int64_t n, float* out) {
-  if (tile.count == kTileColumns)
-    return dot_tile<kRows, kTileColumns, Dtype::kF32>(x, tile.weights, n, tile.weights[0], out);
+HWY_INLINE void dot_rows(const TileColumns& tile, const float* const* x, int64_t n, float* out) {
+  const Fetched nothing = {};
+  if (tile.count == kTileColumns) return dot_tile<kRows, kTileColumns, Dtype::kF32>(x, tile.weights, n, nothing, out);
   for (int r = 0; r < kRows; ++r)
     for (int c = 0; c < tile.count; ++c)
-      dot_tile<1, 1, Dtype::kF32>(x + r, tile.weights + c, n, tile.weights[0], out + r * kTileColumns + c);
+      dot_tile<1, 1, Dtype::kF32>(x + r, tile.weights + c, n, nothing, out + r * kTileColumns + c);
 }
 
 // Rows [row, row + rows) of the list with a tile's columns, the inputs [first, first + n).
@@ -190,9 +285,9 @@ inline void multiply_tile_rows(const OutputLayer& layer, const TileList& list, c
   float sums[kTileRows * kTileColumns];
   for (int64_t r = 0; r < rows; ++r) x[r] = list.rows[row + r] + first;
   if (rows == kTileRows) {
-    dot_some<kTileRows>(tile, x, n, sums);
+    dot_rows<kTileRows>(tile, x, n, sums);
   } else {
-    for (int64_t r = 0; r < rows; ++r) dot_some<1>(tile, x + r, n, sums + r * kTileColumns);
+    for (int64_t r = 0; r < rows; ++r) dot_rows<1>(tile, x + r, n, sums + r * kTileColumns);
   }
   for (int64_t r = 0; r < rows; ++r) {
     float* out = list.out + (row + r) * list.out_stride;

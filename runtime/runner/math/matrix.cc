@@ -150,6 +150,13 @@ Matrix pack_matrix(const Allocator& allocator, const Tensor& tensor, Dtype dtype
   return matrix;
 }
 
+void unpack_output(const Matrix& matrix, int64_t output, void* out) {
+  const int64_t size = dtype_bytes(matrix.dtype);
+  auto* const to = static_cast<std::byte*>(out);
+  for (int64_t i = 0; i < matrix.inputs; ++i)
+    std::memcpy(to + i * size, matrix.elements.data() + place_of(matrix, output, i) * size, static_cast<size_t>(size));
+}
+
 Table copy_table(const Allocator& allocator, const Tensor& tensor, Dtype dtype) {
   Table table{tensor.outputs, tensor.inputs, dtype, {}};
   const int64_t row_bytes = checked_bytes(table.columns, dtype_bytes(dtype));

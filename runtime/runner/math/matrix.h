@@ -47,6 +47,9 @@ Matrix pack_matrix(const Allocator& allocator, std::span<const Tensor> tensors, 
 Matrix pack_matrix(const Allocator& allocator, const Tensor& tensor, Dtype dtype);
 Matrix pack_matrix(const Allocator& allocator, const Tensor& tensor, Dtype dtype, std::span<const int32_t> rows);
 
+// Writes an output's inputs, of the matrix's type; not of kI8.
+void unpack_output(const Matrix& matrix, int64_t output, void* out);
+
 // An embedding: rows that are looked up, as stored. Owns its memory.
 struct Table {
   int64_t rows = 0, columns = 0;

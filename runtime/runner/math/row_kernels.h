@@ -9,6 +9,8 @@ struct RowKernels {
   void (*rms_norm)(ConstRows x, const float* gain, float epsilon, int64_t heads, Rows out);
   // out = f(x), or, gated, f(x) times the second half of x's columns.
   void (*activate)(Activation activation, ConstRows x, bool gated, Rows out);
+  void (*soft_cap)(float cap, Rows x);
+  double (*log_sum_exp)(float factor, const float* x, int64_t n);
   void (*add)(ConstRows x, Rows y);
   void (*scale)(float factor, Rows y);
   void (*rotate)(const RopeTable& table, const int32_t* positions, Rows x);

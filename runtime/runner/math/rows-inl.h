@@ -15,6 +15,7 @@
 #include "runner/math/row_kernels.h"
 #include "support/half-inl.h"
 #include "support/half.h"
+#include "support/portable_math.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::runner::HWY_NAMESPACE {
@@ -119,6 +120,77 @@ inline void activate_rows(Activation activation, ConstRows x, bool gated, Rows o
     case Activation::kSilu:
       return activate_all(Silu(), x, gated, out);
   }
+}
+
+struct SoftCap {
+  float cap;
+  HWY_INLINE Floats operator()(Floats x) const {
+    const F32 d;
+    const Floats capped = hn::Mul(tanh(hn::Div(x, hn::Set(d, cap))), hn::Set(d, cap));
+    return hn::IfThenElse(hn::Lt(hn::Abs(x), hn::Set(d, HUGE_VALF)), capped, x);
+  }
+};
+
+inline void soft_cap_rows(float cap, Rows x) {
+  for (int64_t row = 0; row < x.count; ++row) activate_one(SoftCap{cap}, x[row], nullptr, x.columns, x[row]);
+}
+
+// Calls visit(elements) for kSumLanes elements at a time, the last of them filled up with -inf.
+template <class Visit>
+HWY_INLINE void for_each_lanes(const float* x, int64_t n, const Visit& visit) {
+  int64_t i = 0;
+  for (; i + kSumLanes <= n; i += kSumLanes) visit(x + i);
+  if (i == n) return;
+  HWY_ALIGN float rest[kSumLanes];
+  std::fill(rest, rest + kSumLanes, -HUGE_VALF);
+  std::copy(x + i, x + n, rest);
+  visit(rest);
+}
+
+// The largest element; NaN where one is NaN or +inf.
+inline float largest_of(const float* x, int64_t n) {
+  const F32 d;
+  const Floats infinity = hn::Set(d, HUGE_VALF);
+  Floats largest[kSumVectors];
+#pragma GCC unroll 16
+  for (Floats& lanes : largest) lanes = hn::Set(d, -HUGE_VALF);
+  auto good = hn::Lt(hn::Zero(d), infinity);
+  for_each_lanes(x, n, [&](const float* elements) HWY_ATTR {
+#pragma GCC unroll 16
+    for (int v = 0; v < kSumVectors; ++v) {
+      const Floats some = hn::LoadU(d, elements + v * kWidth);
+      good = hn::And(good, hn::Lt(some, infinity));
+      largest[v] = hn::Max(largest[v], some);
+    }
+  });
+  if (!hn::AllTrue(d, good)) return NAN;
+  return fold(
+      largest, [](float a, float b) HWY_ATTR { return std::max(a, b); },
+      [](Floats a, Floats b) HWY_ATTR { return hn::Max(a, b); });
+}
+
+// Sums of few elements are in f32, and their sum in double: a row may have very many.
+inline constexpr int64_t kSummed = 1024;
+
+inline double log_sum_exp_one(float factor, const float* x, int64_t n) {
+  const F32 d;
+  const float largest = largest_of(x, n);
+  if (!(largest > -HUGE_VALF)) return static_cast<double>(largest);
+  double total = 0.0;
+  for (int64_t begin = 0; begin < n; begin += kSummed) {
+    Floats sums[kSumVectors];
+#pragma GCC unroll 16
+    for (Floats& sum : sums) sum = hn::Zero(d);
+    for_each_lanes(x + begin, std::min(kSummed, n - begin), [&](const float* elements) HWY_ATTR {
+#pragma GCC unroll 16
+      for (int v = 0; v < kSumVectors; ++v) {
+        const Floats below = hn::Sub(hn::LoadU(d, elements + v * kWidth), hn::Set(d, largest));
+        sums[v] = hn::Add(sums[v], exp(hn::Mul(below, hn::Set(d, factor))));
+      }
+    });
+    total += static_cast<double>(sum_of(sums));
+  }
+  return static_cast<double>(factor) * static_cast<double>(largest) + portable_log(total);
 }
 
 inline void add_rows(ConstRows x, Rows y) {

@@ -15,7 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::runner::HWY_NAMESPACE {
 
-inline constexpr RowKernels kRowKernels = {rms_norm_rows, activate_rows, add_rows, scale_rows, rotate_rows, embed_rows};
+inline constexpr RowKernels kRowKernels = {rms_norm_rows, activate_rows, soft_cap_rows, log_sum_exp_one,
+                                           add_rows,      scale_rows,    rotate_rows,   embed_rows};
 
 }  // namespace sidbeam::runner::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -61,6 +62,15 @@ void activate_gated(const Workers& workers, Activation activation, ConstRows x, 
   split_rows(workers, x.count, x.columns, [&](int64_t from, int64_t to) {
     kernels.activate(activation, x.rows(from, to), true, out.rows(from, to));
   });
+}
+
+void soft_cap(const Workers& workers, float cap, Rows x) {
+  const RowKernels& kernels = kernels_of(workers.target);
+  split_rows(workers, x.count, x.columns, [&](int64_t from, int64_t to) { kernels.soft_cap(cap, x.rows(from, to)); });
+}
+
+double log_sum_exp(CpuTarget target, float factor, const float* x, int64_t n) {
+  return kernels_of(target).log_sum_exp(factor, x, n);
 }
 
 void add(const Workers& workers, ConstRows x, Rows y) {

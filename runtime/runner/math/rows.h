@@ -24,6 +24,12 @@ void activate(const Workers& workers, Activation activation, Rows x);
 // be x's own first half.
 void activate_gated(const Workers& workers, Activation activation, ConstRows x, Rows out);
 
+// x = cap * tanh(x / cap); an element that is not finite stays.
+void soft_cap(const Workers& workers, float cap, Rows x);
+// log(sum of exp(factor * x)) over n elements, its sum to 1e-6 relative; -inf where all are, NaN where one is NaN or
+// +inf. factor > 0. On the caller's thread.
+double log_sum_exp(CpuTarget target, float factor, const float* x, int64_t n);
+
 // y += x; y *= factor
 void add(const Workers& workers, ConstRows x, Rows y);
 void scale(const Workers& workers, float factor, Rows y);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <numeric>
 
 namespace sidbeam::runner {
@@ -17,7 +16,8 @@ float attention_scale(const ModelConfig& config) {
 }
 
 int64_t begin_tokens(const ModelConfig& config, const ForwardLimits& limits) {
-  return limits.begin_count > 0 || config.encoder_layers == 0 ? limits.begin_count : 1;
+  const bool given = limits.begin_count > 0 || config.encoder_layers == 0;
+  return (given ? limits.begin_count : 1) + limits.placeholder_count;
 }
 
 // Positions of a prompt as the decoder has it.
@@ -25,8 +25,9 @@ int64_t decoder_prompt(const ModelConfig& config, const ForwardLimits& limits) {
   return begin_tokens(config, limits) + (config.encoder_layers > 0 ? 0 : limits.max_prompt);
 }
 
+// Rows of a pass that go on to its output.
 int64_t beam_rows(const ForwardLimits& limits) {
-  return limits.requests * std::max<int64_t>(limits.beams, limits.tree_rows);
+  return limits.requests * std::max({int64_t{limits.beams}, limits.tree_rows, limits.placeholder_count + 1});
 }
 
 // Unshared slots of a request that its beams write.
@@ -64,7 +65,7 @@ int64_t most_logits(const OutputColumns& columns, const ForwardLimits& limits) {
 
 }  // namespace
 
-CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput& output,
+CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput* output,
                        const ForwardLimits& limits, const Workers& workers)
     : model_(model),
       config_(model.config()),
@@ -79,14 +80,15 @@ CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const 
       self_(allocator, head_shape(config_), config_.layers, limits.requests, decoder_prompt(config_, limits),
             beam_slots(limits) + (encodes() ? begin_count() : 0)),
       x_(Buffer<float>::zeroed(allocator, checked_bytes(most_rows(config_, limits), config_.hidden))),
-      final_(Buffer<float>::zeroed(allocator, checked_bytes(beam_rows(limits), config_.hidden))),
-      logits_(Buffer<float>::zeroed(allocator, most_logits(output.columns(), limits))),
+      final_(Buffer<float>::zeroed(allocator, checked_bytes(beam_rows(limits), input_stride(config_.hidden)))),
+      logits_(Buffer<float>::zeroed(allocator, output == nullptr ? 0 : most_logits(output->columns(), limits))),
       tokens_(Buffer<int32_t>::zeroed(allocator, checked_bytes(most_rows(config_, limits), limits.max_group))),
       positions_(Buffer<int32_t>::zeroed(allocator, most_rows(config_, limits))),
       parts_(allocator, most_parts(limits)),
       calls_(allocator, most_parts(limits)),
       lengths_(allocator, limits.requests) {
   if (limits.begin_count > 0) std::copy_n(limits.begin_tokens, limits.begin_count, begin_.data());
+  std::copy_n(limits.placeholders, limits.placeholder_count, begin_.end() - limits.placeholder_count);
   if (!encodes()) return;
   if (limits.begin_count == 0) begin_[0] = config_.decoder_start_token;
   cross_ = KvCache(allocator, head_shape(config_), config_.layers + 1, limits.requests, limits.max_prompt, 0);
@@ -107,6 +109,11 @@ void CpuForward::prefill(const Prompt* prompts, int32_t count) {
   for (int32_t i = 0; i < count; ++i) add_prompt(prompts[i], i);
   embed_parts(prompts, {}, !encodes(), true);
   run_decoder(nullptr);
+}
+
+const float* CpuForward::states(const Prompt* prompts, int32_t count) {
+  prefill(prompts, count);
+  return final_.data();
 }
 
 void CpuForward::decode(const DecodeRows& beams) {
@@ -134,29 +141,6 @@ void CpuForward::run_tree(const Prompt* prompts, const DecodeRows& nodes) {
   if (encodes()) list_ancestors(nodes);
   embed_parts(prompts, nodes, !encodes(), true);
   run_decoder(&nodes);
-}
-
-float* CpuForward::logits(int32_t level) {
-  write_logits(level, 0, {logits_.data(), rows_, columns(level)});
-  return logits_.data();
-}
-
-float* CpuForward::tree_logits(const int32_t* depths) {
-  const OutputColumns& all = output_.columns();
-  const int64_t stride = all.most_columns();
-  for (int64_t from = 0, to = 0; from < rows_; from = to) {
-    for (to = from + 1; to < rows_ && all.like(depths[to]) == all.like(depths[from]);) ++to;
-    write_logits(depths[from], from, {logits_.data() + from * stride, to - from, columns(depths[from]), stride});
-  }
-  return logits_.data();
-}
-
-// Of rows from `first_row` on.
-void CpuForward::write_logits(int32_t level, int64_t first_row, Rows out) {
-  const ConstRows final(final_.data(), rows_, config_.hidden);
-  multiply(workers_, final.rows(first_row, first_row + out.count), output_.matrix(level), out);
-  for (const int32_t column : output_.holes(level))
-    for (int64_t row = 0; row < out.count; ++row) out[row][column] = -std::numeric_limits<float>::infinity();
 }
 
 CpuForward::Part& CpuForward::add_part(int64_t request, int64_t rows, int64_t position) {
@@ -301,7 +285,7 @@ void CpuForward::run_decoder(const DecodeRows* beams) {
     if (has_prompts()) {
       write_prompt(self_, i, key_values);
       if (encodes()) write_begins(i, key_values);
-      // Nothing else of the last layer is needed of the positions before the last.
+      // Nothing else of the last layer is needed of the positions before the last ones.
       if (i + 1 == config_.layers) normed = keep_last_rows(normed);
     }
     attend_self(i, layers_.queries(layer.self, normed, positions_.data()), beams);
@@ -309,9 +293,10 @@ void CpuForward::run_decoder(const DecodeRows* beams) {
     if (encodes()) attend_cross(i, layer.cross);
     layers_.add_feed_forward(layer.feed_forward, x(rows_));
   }
-  const Rows final(final_.data(), rows_, config_.hidden);
+  const Rows final = final_states();
   rms_norm(workers_, x(rows_), model_.weights().decoder.norm.data(), config_.norm_epsilon, final);
-  if (config_.output_scale != 1.0F) scale(workers_, config_.output_scale, final);
+  // The scale belongs to the output layer.
+  if (config_.output_scale != 1.0F && output_ != nullptr) scale(workers_, config_.output_scale, final);
 }
 
 // Prompts become their last rows; the place of a row is never before those of earlier parts.
@@ -320,7 +305,7 @@ Rows CpuForward::keep_last_rows(Rows normed) {
   int64_t kept = 0;
   for (int64_t i = 0; i < parts_count_; ++i) {
     Part& part = parts_[i];
-    const int64_t first = kept, skipped = part.depth == 0 ? part.rows - 1 : 0;
+    const int64_t first = kept, skipped = part.depth == 0 ? part.rows - kept_rows() : 0;
     for (int64_t row = part.first_row + skipped; row < part.first_row + part.rows; ++row, ++kept) {
       std::memmove(x(rows_)[kept], x(rows_)[row], bytes);
       std::memmove(normed[kept], normed[row], bytes);

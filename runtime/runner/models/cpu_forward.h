@@ -14,16 +14,20 @@
 
 namespace sidbeam::runner {
 
-class CpuForward final : public TreeForward {
+class CpuForward final : public TreeForward, public StatesForward {
  public:
-  CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput& output, const ForwardLimits& limits,
+  // `output`: nullptr for states alone.
+  CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput* output, const ForwardLimits& limits,
              const Workers& workers);
   void prefill(const Prompt* prompts, int32_t count) override;
   void decode(const DecodeRows& beams) override;
   float* logits(int32_t level) override;
+  float* some_logits(int32_t level, const LogitElements& elements) override;
+  int32_t element_cost() const override;
   void run_tree(const Prompt* prompts, const DecodeRows& nodes) override;
   float* tree_logits(const int32_t* depths) override;
-  int64_t columns(int32_t level) const override { return output_.columns().columns(level); }
+  const float* states(const Prompt* prompts, int32_t count) override;
+  int64_t columns(int32_t level) const override { return output_->columns().columns(level); }
   int64_t memory_bytes() const override;
 
  private:
@@ -37,9 +41,16 @@ class CpuForward final : public TreeForward {
 
   bool encodes() const { return config_.encoder_layers > 0; }
   int64_t begin_count() const { return begin_.size(); }
+  // Rows of the last positions of a prompt that are rows of the pass.
+  int64_t kept_rows() const { return limits_.placeholder_count + 1; }
   // A T5's begin tokens are in slots, too, behind those of the beams.
   int64_t begin_slot() const;
   Rows x(int64_t rows) { return {x_.data(), rows, config_.hidden}; }
+  // After the last norm: dense where they are the pass's result, else spaced for the output layer.
+  Rows final_states() {
+    return {final_.data(), rows_, config_.hidden,
+            output_ == nullptr ? int64_t{config_.hidden} : input_stride(config_.hidden)};
+  }
   std::span<AttentionCall> calls() { return {calls_.data(), static_cast<size_t>(parts_count_)}; }
 
   Part& add_part(int64_t request, int64_t rows, int64_t position);
@@ -63,10 +74,11 @@ class CpuForward final : public TreeForward {
   void attend_self(int64_t layer, ConstRows queries, const DecodeRows* beams);
   void attend_cross(int64_t layer, const AttentionWeights& weights);
   void write_logits(int32_t level, int64_t first_row, Rows out);
+  void write_holes(int32_t level, Rows out);
 
   const CpuModel& model_;
   const ModelConfig& config_;
-  const CpuOutput& output_;
+  const CpuOutput* output_;
   ForwardLimits limits_;
   Workers workers_;
   Buffer<int32_t> begin_;

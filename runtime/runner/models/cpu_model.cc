@@ -80,7 +80,13 @@ void check_begin_tokens(const ModelConfig& config, const ForwardLimits& limits) 
 std::unique_ptr<TreeForward> CpuModel::make_tree_forward(const Allocator& allocator, const Output& output,
                                                          const ForwardLimits& limits, const Workers& workers) const {
   check_begin_tokens(config_, limits);
-  return std::make_unique<CpuForward>(allocator, *this, static_cast<const CpuOutput&>(output), limits, workers);
+  return std::make_unique<CpuForward>(allocator, *this, static_cast<const CpuOutput*>(&output), limits, workers);
+}
+
+std::unique_ptr<StatesForward> CpuModel::make_states_forward(const Allocator& allocator, const ForwardLimits& limits,
+                                                             const Workers& workers) const {
+  check_begin_tokens(config_, limits);
+  return std::make_unique<CpuForward>(allocator, *this, nullptr, limits, workers);
 }
 
 Model* open_model(const char* folder, const sidbeam_model_config& config) {

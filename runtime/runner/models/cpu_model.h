@@ -19,6 +19,9 @@ class CpuModel final : public Model {
   std::unique_ptr<TreeForward> make_tree_forward(const Allocator& allocator, const Output& output,
                                                  const ForwardLimits& limits, const Workers& workers) const override;
 
+  std::unique_ptr<StatesForward> make_states_forward(const Allocator& allocator, const ForwardLimits& limits,
+                                                     const Workers& workers) const override;
+
   const ModelConfig& config() const { return config_; }
   const ModelWeights& weights() const { return weights_; }
 

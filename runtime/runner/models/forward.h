@@ -33,6 +33,9 @@ struct ForwardLimits {
   // decoder_start_token, else none.
   const int32_t* begin_tokens = nullptr;
   int64_t begin_count = 0;
+  // Tokens behind those, of a pass whose hidden states are wanted. Copied.
+  const int32_t* placeholders = nullptr;
+  int64_t placeholder_count = 0;
 };
 
 // Beams that are fed at one level. All requests of a batch are at the same one. Or nodes of trees, at several.
@@ -56,6 +59,12 @@ SIDBEAM_HD constexpr int32_t unshared_slot(int32_t beams, int32_t depth, int32_t
   return (depth - 1) * beams + beam;
 }
 
+// Elements of the logits of a pass, by row and column of the level.
+struct LogitElements {
+  const int32_t *rows = nullptr, *columns = nullptr;  // [count]
+  int64_t count = 0;
+};
+
 // One lane's state. All memory is taken, and touched, at creation. The CPU's and CUDA's implement it; on CUDA the
 // arrays of DecodeRows and the logits are in device memory.
 class Forward {
@@ -67,7 +76,22 @@ class Forward {
   virtual void decode(const DecodeRows& beams) = 0;
   // [rows of the last pass, columns(level)], dense, for the host to change; valid until the next call.
   virtual float* logits(int32_t level) = 0;
+  // Of logits() these elements alone, with the same bits; the others may hold anything. Not called where
+  // element_cost() is 0.
+  virtual float* some_logits(int32_t /*level*/, const LogitElements& /*elements*/) { return nullptr; }
+  // How many elements of logits() take as long as one of some_logits().
+  virtual int32_t element_cost() const { return 0; }
   virtual int64_t columns(int32_t level) const = 0;
+  virtual int64_t memory_bytes() const = 0;
+};
+
+// One whose hidden states go on to a draft head: the CPU's.
+class StatesForward {
+ public:
+  virtual ~StatesForward() = default;
+  // Reads prompts. [count, placeholder_count + 1, hidden], dense: the last layer's states after its norm, at the last
+  // position before the placeholders and at theirs; valid until the next call.
+  virtual const float* states(const Prompt* prompts, int32_t count) = 0;
   virtual int64_t memory_bytes() const = 0;
 };
 

@@ -36,16 +36,16 @@ Layers::Layers(const Allocator& allocator, const ModelConfig& config, int64_t ro
       query_width_(int64_t{config.heads} * config.head_dim),
       key_width_(int64_t{config.kv_heads} * config.head_dim),
       inner_width_(int64_t{config.ffn} * (config.gated ? 2 : 1)),
-      normed_(Buffer<float>::zeroed(allocator, checked_bytes(rows, config.hidden))),
+      normed_(Buffer<float>::zeroed(allocator, checked_bytes(rows, input_stride(config.hidden)))),
       queries_(Buffer<float>::zeroed(allocator, checked_bytes(rows, query_width_))),
       key_values_(Buffer<float>::zeroed(allocator, checked_bytes(rows, 2 * key_width_))),
-      attended_(Buffer<float>::zeroed(allocator, checked_bytes(rows, query_width_))),
-      inner_(Buffer<float>::zeroed(allocator, checked_bytes(std::min(rows, kInnerRows), inner_width_))) {
+      attended_(Buffer<float>::zeroed(allocator, checked_bytes(rows, input_stride(query_width_)))),
+      inner_(Buffer<float>::zeroed(allocator, checked_bytes(std::min(rows, kInnerRows), input_stride(inner_width_)))) {
   if (rope_positions > 0) rope_ = make_model_rope(allocator, config, rope_positions);
 }
 
 Rows Layers::normed(ConstRows x, const Buffer<float>& norm) {
-  const Rows out(normed_.data(), x.count, x.columns);
+  const Rows out(normed_.data(), x.count, x.columns, input_stride(x.columns));
   rms_norm(workers_, x, norm.data(), config_.norm_epsilon, out);
   return out;
 }
@@ -88,7 +88,7 @@ void Layers::add_attention(const AttentionWeights& weights, Rows x) {
 void Layers::add_feed_forward(const FeedForwardWeights& weights, Rows x) {
   for (int64_t first = 0; first < x.count; first += kInnerRows) {
     const Rows part(x[first], std::min(kInnerRows, x.count - first), x.columns, x.stride);
-    const Rows inner(inner_.data(), part.count, inner_width_);
+    const Rows inner(inner_.data(), part.count, inner_width_, input_stride(inner_width_));
     multiply(workers_, normed(part, weights.norm), weights.in.matrix, inner, weights.in.start(),
              weights.in.bias_data());
     const Rows active = inner.slice(0, config_.ffn);

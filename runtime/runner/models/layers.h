@@ -20,7 +20,7 @@ class Layers {
   // Keys of all heads, then values.
   Rows key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions);
   // Where attention writes its output.
-  Rows attended(int64_t rows) { return {attended_.data(), rows, query_width_}; }
+  Rows attended(int64_t rows) { return {attended_.data(), rows, query_width_, input_stride(query_width_)}; }
   // x += what the attention writes
   void add_attention(const AttentionWeights& weights, Rows x);
   // x += feed forward of x

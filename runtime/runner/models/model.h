@@ -36,6 +36,12 @@ class Model : public RefCounted<Model> {
                                                          const Workers& /*workers*/) const {
     return nullptr;
   }
+  // One for a draft head, which `limits` give placeholders, one beam and one level; nullptr: this model has none.
+  virtual std::unique_ptr<StatesForward> make_states_forward(const Allocator& /*allocator*/,
+                                                             const ForwardLimits& /*limits*/,
+                                                             const Workers& /*workers*/) const {
+    return nullptr;
+  }
 };
 
 // What a config says of a model, and how its matrices are held (SIDBEAM_WEIGHTS_*).

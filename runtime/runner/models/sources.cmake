@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 target_sources(sidbeam_runner_core PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/cpu_forward.cc
+  ${CMAKE_CURRENT_LIST_DIR}/cpu_logits.cc
   ${CMAKE_CURRENT_LIST_DIR}/cpu_model.cc
   ${CMAKE_CURRENT_LIST_DIR}/cpu_output.cc
   ${CMAKE_CURRENT_LIST_DIR}/kv_cache.cc

@@ -85,6 +85,8 @@ void Runner::start(int32_t number, LaneState& lane, int64_t time) {
   job.beams = request.beams;
   job.number = entry.number;
   job.context = request.context;
+  job.seed = request.seed;
+  job.sampling_request = request.sampling_request;
   job.cancelled = &entry.cancelled;
   lane.entries[lane.count] = number;
   lane.jobs[lane.count++] = job;

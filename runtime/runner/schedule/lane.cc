@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runner/cuda/cuda_lane.h"
+#include "runner/schedule/children.h"
 #include "runner/schedule/running_slots.h"
 #include "support/float_mode.h"
 
@@ -25,6 +26,7 @@ class SessionLane final : public Lane {
   // Rows of the running slots at a level; the beams' tokens and ancestors.
   void list_rows(int32_t level);
   void list_row(int32_t level, int32_t slot, int32_t beam);
+  void map_rows();
   void forward(int32_t level);
   void adjust(int32_t level);
   void step(int32_t level);
@@ -32,6 +34,7 @@ class SessionLane final : public Lane {
   std::unique_ptr<Forward> forward_;
   LaneSession session_;
   RunningSlots running_;
+  Children children_;
   const LaneConfig& config_;
   const sidbeam_beams& beams_;
   const int32_t levels_;
@@ -56,6 +59,7 @@ SessionLane::SessionLane(const Allocator& allocator, const LaneConfig& config, s
     : forward_(std::move(forward)),
       session_(allocator, config),
       running_(allocator, session_),
+      children_(allocator, session_, forward_->element_cost()),
       config_(session_.config()),
       beams_(session_.beams()),
       levels_(session_.levels()) {
@@ -75,7 +79,8 @@ void SessionLane::allocate(const Allocator& allocator) {
 }
 
 int64_t SessionLane::count_bytes() const {
-  int64_t bytes = forward_->memory_bytes() + session_.memory_bytes() + running_.memory_bytes();
+  int64_t bytes =
+      forward_->memory_bytes() + session_.memory_bytes() + running_.memory_bytes() + children_.memory_bytes();
   for (const Buffer<int32_t>* buffer : {&first_row_, &row_counts_, &row_slots_, &row_beams_, &row_tokens_, &row_kv_,
                                         &beam_rows_, &beam_rows_before_, &row_map_, &ancestors_, &ancestors_before_})
     bytes += buffer->bytes();
@@ -93,6 +98,7 @@ void SessionLane::run_levels() {
     if (level > 0) running_.drop_cancelled();
     if (running_.count() == 0) return;
     list_rows(level);
+    map_rows();
     forward(level);
     if (config_.adjust != nullptr) adjust(level);
     if (running_.count() == 0) return;
@@ -152,7 +158,9 @@ void SessionLane::forward(int32_t level) {
   } else {
     forward_->prefill(session_.prompts(), running_.count());
   }
-  logits_ = forward_->logits(level);
+  const LogitElements children =
+      children_.list(running_.slots(), running_.count(), row_map_.data(), rows_, forward_->columns(level));
+  logits_ = children.count > 0 ? forward_->some_logits(level, children) : forward_->logits(level);
 }
 
 void SessionLane::adjust(int32_t level) {
@@ -163,11 +171,15 @@ void SessionLane::adjust(int32_t level) {
     return !session_.adjust(level, slot,
                             {logits_ + first * columns, row_counts_[slot], columns, row_beams_.data() + first});
   });
+  map_rows();  // of those that are left
+}
+
+void SessionLane::map_rows() {
+  for (int32_t i = 0; i < running_.count(); ++i)
+    std::copy_n(beam_rows_.data() + running_[i] * config_.beams, config_.beams, row_map_.data() + i * config_.beams);
 }
 
 void SessionLane::step(int32_t level) {
-  for (int32_t i = 0; i < running_.count(); ++i)
-    std::copy_n(beam_rows_.data() + running_[i] * config_.beams, config_.beams, row_map_.data() + i * config_.beams);
   session_.step(running_.slots(), running_.count(), {logits_, rows_, forward_->columns(level)}, row_map_.data());
 }
 

@@ -9,6 +9,7 @@
 #include "runner/models/forward.h"
 #include "runner/models/output.h"
 #include "sidbeam/runner.h"
+#include "support/cpu_target.h"
 #include "support/memory.h"
 
 namespace sidbeam::runner {
@@ -21,6 +22,7 @@ struct Job {
   int64_t number = 0;
   void* context = nullptr;                       // sidbeam_request.context
   const std::atomic<bool>* cancelled = nullptr;  // looked at between levels
+  int64_t seed = 0, sampling_request = 0;        // of the random numbers
 };
 
 // What rounds of speculation did for a request.
@@ -71,7 +73,11 @@ struct LaneConfig {
   int32_t beams = 1;                         // M
   int32_t strategy = SIDBEAM_STRATEGY_TRIE;
   int32_t normalization = SIDBEAM_NORMALIZE_FULL;
+  int32_t top_k = 0;
+  int32_t output_path = SIDBEAM_HIDDEN_FASTEST;  // SIDBEAM_HIDDEN_*
   float inverse_temperature = 0.0f, soft_cap = 0.0f;
+  int32_t mode = SIDBEAM_MODE_SEARCH;
+  CpuTarget target = CpuTarget::kBaseline;
   int32_t (*adjust)(void* context, const sidbeam_level* level) = nullptr;
   void* adjust_context = nullptr;
 };

@@ -8,7 +8,21 @@
 namespace sidbeam::runner {
 
 LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, int32_t device_id, void* stream)
+    : LaneSession(allocator, config, Rows::kLogits, device_id, stream) {}
+
+LaneSession LaneSession::of_choices(const Allocator& allocator, const LaneConfig& given) {
+  LaneConfig config = given;
+  config.normalization = SIDBEAM_NORMALIZE_NONE;
+  config.inverse_temperature = config.soft_cap = 0.0F;
+  return {allocator, config, Rows::kChoices, 0, nullptr};
+}
+
+LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, Rows rows, int32_t device_id,
+                         void* stream)
     : config_(config), device_id_(device_id), stream_(stream) {
+  if (stream != nullptr && config.mode != SIDBEAM_MODE_SEARCH)
+    fail(SIDBEAM_UNSUPPORTED, "config.mode is %d, expected SIDBEAM_MODE_SEARCH, %d, for a model on CUDA", config.mode,
+         SIDBEAM_MODE_SEARCH);
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
   check_status(sidbeam_constraint_get_info(config.constraint, &info, &error), error);
@@ -20,8 +34,10 @@ LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, i
   session.beams = config.beams;
   session.strategy = config.strategy;
   session.normalization = config.normalization;
+  session.top_k = config.top_k;
   session.constraint = config.constraint;
-  session.vocabulary = &config.output->vocabulary();
+  session.mode = config.mode;
+  if (rows == Rows::kLogits) session.vocabulary = &config.output->vocabulary();
   session.device_type = stream != nullptr ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
   session.device_id = device_id;
   sidbeam_session* made = nullptr;
@@ -47,6 +63,10 @@ bool LaneSession::start(int32_t slot, const Job& job, sidbeam_error& error) {
   args.inverse_temperatures = &config_.inverse_temperature;
   args.soft_caps = &config_.soft_cap;
   args.stream = stream_;
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sampling.seeds = &job.seed;
+  sampling.requests = &job.sampling_request;
+  if (config_.mode != SIDBEAM_MODE_SEARCH) args.sampling = &sampling;
   return sidbeam_session_start(session_.get(), &args, &error) == SIDBEAM_OK;
 }
 
@@ -70,7 +90,7 @@ int32_t LaneSession::start(const Job* jobs, int32_t count, Ended& ended) {
 
 void LaneSession::start_beside(const LaneSession& other, int32_t count) {
   for (int32_t slot = 0; slot < count; ++slot) {
-    Job job = other.jobs_[other.job_[slot]];
+    Job job = other.job(slot);
     job.beams += config_.beams - other.config_.beams;
     sidbeam_error error = SIDBEAM_ERROR_INIT;
     if (!start(slot, job, error)) fail(error.code, "%s", error.message);
@@ -78,7 +98,7 @@ void LaneSession::start_beside(const LaneSession& other, int32_t count) {
 }
 
 bool LaneSession::adjust(int32_t level, int32_t slot, const LevelRows& rows) const {
-  const Job& job = jobs_[job_[slot]];
+  const Job& job = this->job(slot);
   sidbeam_level view{};
   view.struct_size = sizeof view;
   view.level = level;

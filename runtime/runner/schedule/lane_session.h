@@ -25,6 +25,8 @@ class LaneSession {
  public:
   // All work is enqueued on `stream`; nullptr: the session is on the CPU. Throws Failure as make_lane().
   LaneSession(const Allocator& allocator, const LaneConfig& config, int32_t device_id = 0, void* stream = nullptr);
+  // A session that is stepped on log-probabilities by code instead of logits (choices.h).
+  static LaneSession of_choices(const Allocator& allocator, const LaneConfig& config);
 
   sidbeam_session* get() const { return session_.get(); }
   const LaneConfig& config() const { return config_; }
@@ -39,7 +41,8 @@ class LaneSession {
   // Starts the first slots with the jobs that `other` has there, each as much wider as this session is. Throws.
   void start_beside(const LaneSession& other, int32_t count);
   const Prompt* prompts() const { return prompts_.data(); }
-  bool is_cancelled(int32_t slot) const { return is_cancelled(jobs_[job_[slot]]); }
+  const Job& job(int32_t slot) const { return jobs_[job_[slot]]; }
+  bool is_cancelled(int32_t slot) const { return is_cancelled(job(slot)); }
   // The host's callback; whether the request goes on.
   bool adjust(int32_t level, int32_t slot, const LevelRows& rows) const;
   void step(const int32_t* slots, int32_t count, const LevelRows& rows, const int32_t* row_map);
@@ -52,6 +55,8 @@ class LaneSession {
   struct Deleter {
     void operator()(sidbeam_session* session) const { sidbeam_session_destroy(session); }
   };
+  enum class Rows : uint8_t { kLogits, kChoices };
+  LaneSession(const Allocator& allocator, const LaneConfig& config, Rows rows, int32_t device_id, void* stream);
   static bool is_cancelled(const Job& job) { return job.cancelled->load(std::memory_order_relaxed); }
   bool start(int32_t slot, const Job& job, sidbeam_error& error);
 

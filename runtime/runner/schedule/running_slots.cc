@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/schedule/running_slots.h"
 
+#include <algorithm>
+
 namespace sidbeam::runner {
 
 RunningSlots::RunningSlots(const Allocator& allocator, LaneSession& session)
@@ -8,7 +10,9 @@ RunningSlots::RunningSlots(const Allocator& allocator, LaneSession& session)
   const int64_t requests = session.config().requests, beams = requests * session.config().beams;
   running_ = Buffer<int32_t>::zeroed(allocator, requests);
   rounds_ = Buffer<Rounds>::zeroed(allocator, requests);
+  times_ = Buffer<int32_t>::zeroed(allocator, beams);
   sids_ = Buffer<int32_t>::zeroed(allocator, beams * session.levels());
+  scores_ = Buffer<float>::zeroed(allocator, beams);
   ordinals_ = Buffer<int64_t>::zeroed(allocator, beams);
 }
 
@@ -17,6 +21,7 @@ void RunningSlots::start(const Job* jobs, int32_t count, Ended& ended) {
   for (int32_t slot = 0; slot < count_; ++slot) {
     running_[slot] = slot;
     rounds_[slot] = {};
+    std::fill_n(times_.data() + int64_t{slot} * beams_.beams, beams_.beams, 1);
   }
 }
 
@@ -53,7 +58,27 @@ Outcome RunningSlots::found(int32_t slot) {
   items.sids = sids_.data() + first * session_.levels();
   if (sidbeam_session_get_items(session_.get(), &slot, 1, &items, nullptr) != SIDBEAM_OK)
     return {SIDBEAM_INTERNAL, "the session did not give its items"};
-  return {SIDBEAM_OK, "", beams_.live[slot], items.sids, beams_.scores + first, items.ordinals};
+  std::copy_n(beams_.scores + first, beams_.live[slot], scores_.data() + first);
+  return {SIDBEAM_OK, "", repeat_found(slot), items.sids, scores_.data() + first, items.ordinals};
+}
+
+// Results move back to make room for the repeated ones; returns how many there are then.
+int32_t RunningSlots::repeat_found(int32_t slot) {
+  const int64_t first = int64_t{slot} * beams_.beams, levels = session_.levels();
+  const int32_t *times = times_.data() + first, live = beams_.live[slot];
+  int32_t count = 0;
+  for (int32_t m = 0; m < live; ++m) count += times[m];
+  int64_t at = first + count;
+  for (int64_t m = live; m-- > 0;) {
+    const int64_t from = first + m;
+    for (int32_t i = 0; i < times[m]; ++i) {
+      if (--at == from) continue;
+      std::copy_n(sids_.data() + from * levels, levels, sids_.data() + at * levels);
+      scores_[at] = scores_[from];
+      ordinals_[at] = ordinals_[from];
+    }
+  }
+  return count;
 }
 
 }  // namespace sidbeam::runner

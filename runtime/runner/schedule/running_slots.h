@@ -17,7 +17,11 @@ class RunningSlots {
   int32_t operator[](int32_t i) const { return running_[i]; }
   // What the outcome of a slot will say; zeros at the start.
   Rounds& rounds(int32_t slot) { return rounds_[slot]; }
-  int64_t memory_bytes() const { return running_.bytes() + rounds_.bytes() + sids_.bytes() + ordinals_.bytes(); }
+  // A beam of a slot stands for so many of the results, which are M at most.
+  void repeat(int32_t slot, int32_t beam, int32_t times) { times_[int64_t{slot} * beams_.beams + beam] = times; }
+  int64_t memory_bytes() const {
+    return running_.bytes() + rounds_.bytes() + times_.bytes() + sids_.bytes() + scores_.bytes() + ordinals_.bytes();
+  }
 
   // Ends the running slots for which `outcome_of` sets one; the others stay in order.
   template <class OutcomeOf>  // bool(int32_t slot, Outcome& outcome)
@@ -29,14 +33,17 @@ class RunningSlots {
 
  private:
   Outcome found(int32_t slot);
+  int32_t repeat_found(int32_t slot);
 
   LaneSession& session_;
   const sidbeam_beams& beams_;
   int32_t count_ = 0;
   Buffer<int32_t> running_;  // [requests]
   Buffer<Rounds> rounds_;    // [requests]
+  Buffer<int32_t> times_;    // [requests, M]
   // Of the results.
   Buffer<int32_t> sids_;      // [requests, M, L]
+  Buffer<float> scores_;      // [requests, M]
   Buffer<int64_t> ordinals_;  // [requests, M]
 };
 

@@ -1,10 +1,12 @@
-// Rounds of strict speculation. All requests of a batch go through them together; each ends with the round that
-// completes it. SPDX-License-Identifier: Apache-2.0
+// Rounds of speculation. All requests of a batch go through them together; each ends with the round that completes it.
+// Relaxed rounds are strict ones of sessions that are stepped on what relaxed_rounds.h has drawn.
+// SPDX-License-Identifier: Apache-2.0
 #include "runner/schedule/speculative_lane.h"
 
 #include <algorithm>
 
 #include "runner/schedule/clock.h"
+#include "runner/schedule/relaxed_rounds.h"
 #include "runner/schedule/running_slots.h"
 #include "support/error.h"
 #include "support/float_mode.h"
@@ -21,9 +23,15 @@ LaneConfig draft_config(LaneConfig config, int32_t beams) {
   return config;
 }
 
+LaneSession make_session(const Allocator& allocator, const LaneConfig& config, const Drafting& drafting) {
+  LaneSession session(allocator, config);  // also refuses a constraint whose codes have no tokens
+  if (!drafting.relaxed) return session;
+  return LaneSession::of_choices(allocator, config);
+}
+
 class SpeculativeLane final : public Lane {
  public:
-  SpeculativeLane(const Allocator& allocator, const LaneConfig& config, int32_t draft_beams, LaneModels models);
+  SpeculativeLane(const Allocator& allocator, const LaneConfig& config, const Drafting& drafting, LaneModels models);
   void run(const Job* jobs, int32_t count, Ended& ended) noexcept override;
   int32_t levels() const override { return session_.levels(); }
   int64_t memory_bytes() const override { return memory_bytes_; }
@@ -47,25 +55,29 @@ class SpeculativeLane final : public Lane {
   RunningSlots running_;
   const sidbeam_beams& beams_;
   std::unique_ptr<sidbeam_speculation, SpeculationDeleter> speculation_;
+  std::unique_ptr<RelaxedRounds> relaxed_;  // nullptr: strict
   TreeRows rows_, draft_rows_;
   Buffer<int32_t> row_map_;  // [requests, N] of the draft's step
   Buffer<int32_t> levels_;   // [requests] at which the round began
   int64_t memory_bytes_ = 0;
 };
 
-SpeculativeLane::SpeculativeLane(const Allocator& allocator, const LaneConfig& config, int32_t draft_beams,
+SpeculativeLane::SpeculativeLane(const Allocator& allocator, const LaneConfig& config, const Drafting& drafting,
                                  LaneModels models)
     : output_(*config.output),
       models_(std::move(models)),
-      session_(allocator, config),
-      draft_session_(allocator, draft_config(config, draft_beams)),
+      session_(make_session(allocator, config, drafting)),
+      draft_session_(make_session(allocator, draft_config(config, drafting.beams), drafting)),
       running_(allocator, session_),
       beams_(session_.beams()),
-      rows_(allocator, output_, config.requests * TreeSize{session_.levels(), config.beams, draft_beams}.rows()),
-      draft_rows_(allocator, output_, int64_t{config.requests} * draft_beams),
-      row_map_(Buffer<int32_t>::zeroed(allocator, int64_t{config.requests} * draft_beams)),
+      rows_(allocator, output_, config.requests * TreeSize{session_.levels(), config.beams, drafting.beams}.rows()),
+      draft_rows_(allocator, output_, int64_t{config.requests} * drafting.beams),
+      row_map_(Buffer<int32_t>::zeroed(allocator, int64_t{config.requests} * drafting.beams)),
       levels_(Buffer<int32_t>::zeroed(allocator, config.requests)) {
-  create_speculation({session_.levels(), config.beams, draft_beams});
+  create_speculation({session_.levels(), config.beams, drafting.beams});
+  if (drafting.relaxed)
+    relaxed_ =
+        std::make_unique<RelaxedRounds>(allocator, config, drafting.without_replacement, session_, draft_session_);
   memory_bytes_ = count_bytes();
 }
 
@@ -88,7 +100,8 @@ int64_t SpeculativeLane::count_bytes() const {
   const bool known = sidbeam_speculation_get_stats(speculation_.get(), &stats, nullptr) == SIDBEAM_OK;
   return models_.target->memory_bytes() + models_.draft->memory_bytes() + session_.memory_bytes() +
          draft_session_.memory_bytes() + running_.memory_bytes() + rows_.memory_bytes() + draft_rows_.memory_bytes() +
-         row_map_.bytes() + levels_.bytes() + (known ? stats.memory_bytes : 0);
+         row_map_.bytes() + levels_.bytes() + (relaxed_ ? relaxed_->memory_bytes() : 0) +
+         (known ? stats.memory_bytes : 0);
 }
 
 sidbeam_speculation_tree SpeculativeLane::tree() const {
@@ -128,6 +141,7 @@ void SpeculativeLane::run_rounds() {
       running_.rounds(slot).levels += gained;
       running_.rounds(slot).accepted_levels += std::max(0, gained - 1);
     }
+    if (relaxed_) running_.end_where([&](int32_t slot, Outcome& outcome) { return relaxed_->failed(slot, outcome); });
   }
 }
 
@@ -137,6 +151,7 @@ void SpeculativeLane::begin_round() {
   check_status(sidbeam_speculation_begin(speculation_.get(), running_.slots(), running_.count(), &active, &error),
                error);
   for (int32_t i = 0; i < running_.count(); ++i) levels_[running_[i]] = beams_.level[running_[i]];
+  if (relaxed_) relaxed_->begin(running_);
 }
 
 void SpeculativeLane::draft() {
@@ -157,7 +172,8 @@ void SpeculativeLane::draft_level(const sidbeam_speculation_tree& tree) {
     row_map_[i] = node < 0 ? -1 : draft_rows_.add(tree, tree.draft_slots[i / width], node);
   }
   models_.draft->run_tree(session_.prompts(), draft_rows_.view());
-  const LevelRows logits = logits_of(*models_.draft, draft_rows_);
+  LevelRows logits = logits_of(*models_.draft, draft_rows_);
+  if (relaxed_) logits = relaxed_->draft(tree, logits, row_map_.data());
   draft_session_.step(tree.draft_slots, static_cast<int32_t>(tree.draft_count), logits, row_map_.data());
 }
 
@@ -168,7 +184,8 @@ void SpeculativeLane::verify(const sidbeam_speculation_tree& tree) {
     for (int64_t node = tree.node_offsets[i]; node < tree.node_offsets[i + 1]; ++node)
       rows_.add(tree, tree.slots[i], node);
   models_.target->run_tree(session_.prompts(), rows_.view());
-  const LevelRows logits = logits_of(*models_.target, rows_);
+  LevelRows logits = logits_of(*models_.target, rows_);
+  if (relaxed_) logits = relaxed_->verify(tree, logits, running_);
   const sidbeam_rows rows = sidbeam_rows_dense(logits.logits, SIDBEAM_DTYPE_F32, 0, logits.rows, logits.columns);
   sidbeam_speculation_verify_args args = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
   args.rows = &rows;
@@ -193,9 +210,9 @@ LevelRows SpeculativeLane::logits_of(TreeForward& forward, const TreeRows& rows)
 
 }  // namespace
 
-std::unique_ptr<Lane> make_speculative_lane(const Allocator& allocator, const LaneConfig& config, int32_t draft_beams,
-                                            LaneModels models) {
-  return std::make_unique<SpeculativeLane>(allocator, config, draft_beams, std::move(models));
+std::unique_ptr<Lane> make_speculative_lane(const Allocator& allocator, const LaneConfig& config,
+                                            const Drafting& drafting, LaneModels models) {
+  return std::make_unique<SpeculativeLane>(allocator, config, drafting, std::move(models));
 }
 
 }  // namespace sidbeam::runner

@@ -11,9 +11,14 @@ struct LaneModels {
   std::unique_ptr<TreeForward> target, draft;
 };
 
-// As make_lane(). The draft searches with so many beams, at least config.beams; a request that has fewer drafts as many
-// fewer. Both forward passes have been made for trees of that size (TreeSize), and for config.output.
-std::unique_ptr<Lane> make_speculative_lane(const Allocator& allocator, const LaneConfig& config, int32_t draft_beams,
-                                            LaneModels models);
+// How a draft is used, as config of sidbeam_runner_create() says.
+struct Drafting {
+  int32_t beams = 0;  // N, at least those of the lane; a request that has fewer drafts as many fewer
+  bool relaxed = false, without_replacement = false;
+};
+
+// As make_lane(). Both forward passes have been made for trees of that size (TreeSize), and for config.output.
+std::unique_ptr<Lane> make_speculative_lane(const Allocator& allocator, const LaneConfig& config,
+                                            const Drafting& drafting, LaneModels models);
 
 }  // namespace sidbeam::runner

@@ -76,6 +76,12 @@ final class Metrics {
     number(out, "runner_batches_total", "counter", "Batches", runner.batches());
     number(out, "runner_batch_requests_total", "counter", "Histories of all batches", runner.batchRequests());
     number(out, "runner_batch_rows_total", "counter", "Rows of all batches", runner.batchRows());
+    number(out, "runner_rounds_total", "counter", "Passes of the model, where there is a draft", runner.rounds());
+    number(out, "runner_round_levels_total", "counter", "Levels that these passes decided", runner.roundLevels());
+    number(out, "runner_drafted_levels_total", "counter", "Levels that the draft wrote", runner.draftedLevels());
+    number(out, "runner_accepted_levels_total", "counter", "Of these, passes saved", runner.acceptedLevels());
+    number(out, "runner_nodes_total", "counter", "Rows of logits that the passes had", runner.nodes());
+    number(out, "runner_draft_seconds_total", "counter", "Time of the draft", seconds(runner.drafting()));
     percentiles(out, "runner_queue_seconds", "Time that a history waits", runner.queuedTime(), runner.finished());
     percentiles(out, "runner_run_seconds", "Time that it runs", runner.runTime(), runner.finished());
     percentiles(out, "runner_seconds", "Both", runner.totalTime(), runner.finished());

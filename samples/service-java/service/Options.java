@@ -12,6 +12,7 @@ import java.util.function.Function;
 /**
  * The command line.
  *
+ * @param draft folder of a smaller model that writes levels ahead, for the same answers; null: none
  * @param offsets token of code 0 of each level; null: code t is token t
  * @param startTokens before every history; -1 is no token
  * @param beginTokens after every prompt; null: none, or what the model's config says
@@ -22,10 +23,10 @@ import java.util.function.Function;
  * @param lanes histories that run at a time
  * @param queue histories that may wait
  */
-record Options(Path model, Path index, int port, long[] offsets, int[] startTokens, int[] beginTokens, long endColumn,
-    int group, Normalization normalization, int beams, int prompt, int lanes, int queue) {
-  private static final String USAGE = "usage: service.Service MODEL INDEX [--port 8080] [--offsets o0,o1,..] "
-      + "[--start-tokens t0,..] [--begin-tokens t0,..] [--end-column t] [--group 1] "
+record Options(Path model, Path index, Path draft, int port, long[] offsets, int[] startTokens, int[] beginTokens,
+    long endColumn, int group, Normalization normalization, int beams, int prompt, int lanes, int queue) {
+  private static final String USAGE = "usage: service.Service MODEL INDEX [--draft MODEL] [--port 8080] "
+      + "[--offsets o0,o1,..] [--start-tokens t0,..] [--begin-tokens t0,..] [--end-column t] [--group 1] "
       + "[--normalize full|level|valid] [--beams 50] [--prompt 512] [--lanes PROCESSORS] [--queue 1024]";
 
   static Options parse(String[] arguments) {
@@ -37,6 +38,7 @@ record Options(Path model, Path index, int port, long[] offsets, int[] startToke
       given.put(arguments[i], arguments[i + 1]);
     }
     Options options = new Options(Path.of(arguments[0]), Path.of(arguments[1]),
+        take(given, "--draft", null, Path::of),
         take(given, "--port", 8080, Integer::parseInt),
         take(given, "--offsets", null, Options::list),
         take(given, "--start-tokens", new int[0], Options::tokens),

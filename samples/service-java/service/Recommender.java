@@ -36,10 +36,12 @@ final class Recommender implements AutoCloseable {
     if (options.offsets() != null) {
       vocabulary.offsets(options.offsets());
     }
-    try (Model model = Model.open(options.model())) { // the runner holds it
+    try (Model model = Model.open(options.model()); // the runner holds both
+        Model draft = options.draft() == null ? null : Model.open(options.draft())) {
       RunnerConfig config = new RunnerConfig(model, first.index).vocabulary(vocabulary).beams(options.beams())
           .maxGroup(options.group()).maxPrompt(positions(options.startTokens()) + options.prompt())
-          .normalization(options.normalization()).lanes(options.lanes()).queueRequests(options.queue());
+          .normalization(options.normalization()).lanes(options.lanes()).queueRequests(options.queue())
+          .draft(draft);
       if (options.beginTokens() != null) {
         config.beginTokens(options.beginTokens());
       }

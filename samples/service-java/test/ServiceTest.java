@@ -172,6 +172,11 @@ public final class ServiceTest {
     check(metric("runner_lanes") == 2 && metric("runner_queued") == 0 && metric("runner_failed_total") == 0, "lanes");
     check(metric("runner_finished_total") >= 2.0 * requests, "histories " + metric("runner_finished_total"));
     check(metric("runner_batch_rows_total") >= metric("runner_finished_total"), "rows");
+    double rounds = metric("runner_rounds_total");
+    double accepted = metric("runner_accepted_levels_total");
+    check(rounds > 0 && accepted > 0 && metric("runner_round_levels_total") == rounds + accepted, "rounds " + rounds);
+    check(metric("runner_drafted_levels_total") >= accepted && metric("runner_nodes_total") >= rounds, "nodes");
+    check(metric("runner_draft_seconds_total") > 0, "time of the draft");
     check(metric("runner_lane_use") > 0 && metric("runner_lane_use") <= 1.01, "use " + metric("runner_lane_use"));
     check(metric("runner_seconds{quantile=\"0.5\"}") <= metric("runner_seconds{quantile=\"0.99\"}"), "percentiles");
     check(metric("index_info{version=\"" + version + "\"}") == 1, "version");
@@ -259,7 +264,8 @@ public final class ServiceTest {
     refusesOptions("cannot use --normalize all", "m", "i", "--normalize", "all");
     refusesOptions("there is no --beam\n", "m", "i", "--beam", "3");
     write(1);
-    start(model, file, "--beams", "20", "--offsets", "0,16,32", "--lanes", "2", "--prompt", "9");
+    start(model, file, "--beams", "20", "--offsets", "0,16,32", "--lanes", "2", "--prompt", "9", "--draft",
+        model.toString());
     try {
       answersAndRefuses();
       reloadsUnderLoad();

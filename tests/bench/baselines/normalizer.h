@@ -2,6 +2,8 @@
 // a last bit, because of a worse one. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdlib>
+
 #include "backend/cpu/kernels.h"
 #include "backend/partial_sum.h"
 #include "method.h"
@@ -10,9 +12,14 @@ namespace bench {
 
 using Normalizer = sidbeam::LogSum;  // its log-sum-exp is ref + rest
 
+// Of the instruction set that BENCH_TARGET names, as those of the library's runtimes, or the best.
 inline const sidbeam::cpu::Kernels& kernels() {
-  static const sidbeam::cpu::Kernels& best = sidbeam::cpu::kernels_of(sidbeam::best_cpu_target());
-  return best;
+  static const sidbeam::cpu::Kernels& chosen = []() -> const sidbeam::cpu::Kernels& {
+    sidbeam::CpuTarget target;
+    if (!sidbeam::find_cpu_target(std::getenv("BENCH_TARGET"), target)) std::abort();
+    return sidbeam::cpu::kernels_of(target);
+  }();
+  return chosen;
 }
 
 // The columns that the shape's normalisation reads, and those of row (slot, beam).

@@ -28,9 +28,9 @@ class Blas final : public Product {
     return sgemm == nullptr ? nullptr : std::make_unique<Blas>(sgemm, shape, weights);
   }
 
-  void run(int64_t rows, const float* x, float* y) override {
+  void run(int64_t rows, const Inputs& x, float* y) override {
     const int m = static_cast<int>(rows), n = static_cast<int>(shape_.outputs), k = static_cast<int>(shape_.inputs);
-    sgemm_(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1.0F, x, k, weights_.data(), n, 0.0F, y, n);
+    sgemm_(kRowMajor, kNoTranspose, kNoTranspose, m, n, k, 1.0F, x.dense, k, weights_.data(), n, 0.0F, y, n);
   }
 
  private:
@@ -46,10 +46,10 @@ class OneDnn final : public Product {
  public:
   OneDnn(const Shape& shape, const std::vector<float>& weights) : shape_(shape), weights_(weights) {}
 
-  void run(int64_t rows, const float* x, float* y) override {
+  void run(int64_t rows, const Inputs& x, float* y) override {
     const auto found = plans_.find(rows);
     const Plan& plan = found != plans_.end() ? found->second : plans_.emplace(rows, plan_of(rows)).first->second;
-    dnnl::memory source(plan.primitive_desc.src_desc(), engine_, const_cast<float*>(x));
+    dnnl::memory source(plan.primitive_desc.src_desc(), engine_, const_cast<float*>(x.dense));
     dnnl::memory target(plan.primitive_desc.dst_desc(), engine_, y);
     plan.primitive.execute(stream_, {{DNNL_ARG_SRC, source}, {DNNL_ARG_WEIGHTS, plan.weights}, {DNNL_ARG_DST, target}});
     stream_.wait();

@@ -17,9 +17,11 @@
 
 #include "product.h"
 #include "program.h"
+#include "runner/math/product.h"
 
 namespace {
 
+using bench::Inputs;
 using bench::Maker;
 using bench::Product;
 using bench::Shape;
@@ -60,15 +62,26 @@ std::vector<float> normal_values(int64_t count, uint64_t seed) {
   return values;
 }
 
+// Rows of `columns` values at the runner's distance.
+std::vector<float> spaced_rows(const std::vector<float>& dense, int64_t columns) {
+  const int64_t stride = sidbeam::runner::input_stride(columns);
+  const auto rows = static_cast<int64_t>(dense.size()) / columns;
+  std::vector<float> spaced(static_cast<size_t>(rows * stride));
+  for (int64_t row = 0; row < rows; ++row)
+    std::copy_n(dense.data() + row * columns, columns, spaced.data() + row * stride);
+  return spaced;
+}
+
 // One shape: its data, and every method that is there.
 struct Case {
   Shape shape;
-  std::vector<float> x, y, expected;
+  std::vector<float> x, spaced, y, expected;
   std::vector<std::pair<std::string, std::unique_ptr<Product>>> methods;
 
   Case(const Shape& its, const Options& options) : shape(its) {
     const std::vector<float> weights = normal_values(shape.inputs * shape.outputs, 1);
     x = normal_values(kMost * shape.inputs, 2);
+    spaced = spaced_rows(x, shape.inputs);
     y.resize(static_cast<size_t>(kMost * shape.outputs));
     for (const Maker& maker : kMakers) {
       if (!options.only.empty() &&
@@ -78,6 +91,7 @@ struct Case {
     }
   }
 
+  Inputs inputs() const { return {x.data(), spaced.data()}; }
   bench::Case where() const { return {{"K", shape.inputs}, {"N", shape.outputs}}; }
 };
 
@@ -90,9 +104,9 @@ std::vector<std::vector<double>> time_methods(Case& its, int64_t rows, bool quic
   for (int turn = 0; turn < (quick ? 1 : 11); ++turn) {
     for (size_t m = 0; m < its.methods.size(); ++m) {
       Product& product = *its.methods[m].second;
-      product.run(rows, its.x.data(), its.y.data());
+      product.run(rows, its.inputs(), its.y.data());
       const double begin = processor_seconds();
-      for (int64_t i = 0; i < repeats; ++i) product.run(rows, its.x.data(), its.y.data());
+      for (int64_t i = 0; i < repeats; ++i) product.run(rows, its.inputs(), its.y.data());
       const double seconds = processor_seconds() - begin;
       if (turn > 0 || quick) samples[m].push_back(flops * static_cast<double>(repeats) / seconds * 1e-9);
     }
@@ -139,11 +153,11 @@ void compare_case(Case& its, const Options& options, bench::JsonLines& json) {
   std::printf("%lld x %lld, M = 1 .. %lld that differ:\n", static_cast<long long>(its.shape.inputs),
               static_cast<long long>(its.shape.outputs), static_cast<long long>(most));
   for (auto& [name, product] : its.methods) {
-    product->run(kMost, its.x.data(), its.y.data());
+    product->run(kMost, its.inputs(), its.y.data());
     its.expected = its.y;
     int64_t differ = 0;
     for (int64_t rows = 1; rows <= most; ++rows) {
-      product->run(rows, its.x.data(), its.y.data());
+      product->run(rows, its.inputs(), its.y.data());
       const size_t bytes = static_cast<size_t>(rows * its.shape.outputs) * sizeof(float);
       if (std::memcmp(its.y.data(), its.expected.data(), bytes) != 0) ++differ;
     }

@@ -53,12 +53,12 @@ class Aligned {
 class Blocked : public Product {
  public:
   explicit Blocked(const Shape& shape) : shape_(shape) {}
-  void run(int64_t rows, const float* x, float* y) override {
+  void run(int64_t rows, const Inputs& x, float* y) override {
     const int64_t blocks = (rows + kRows - 1) / kRows;
     for (int64_t b = 0; b < blocks; ++b) {
       const int64_t from = rows * b / blocks, to = rows * (b + 1) / blocks;
       for (int64_t first = 0; first < shape_.inputs; first += kBlock)
-        run_block(to - from, x + from * shape_.inputs, first, y + from * shape_.outputs);
+        run_block(to - from, x.dense + from * shape_.inputs, first, y + from * shape_.outputs);
     }
   }
 

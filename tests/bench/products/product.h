@@ -11,12 +11,17 @@ struct Shape {
   int64_t inputs, outputs;
 };
 
-// y[rows, outputs] = x[rows, inputs] W, row-major and dense, on the caller's thread. W was given at creation and may
+// The rows of x, dense, and as the runner lays out its own (input_stride()).
+struct Inputs {
+  const float *dense, *spaced;
+};
+
+// y[rows, outputs] = x[rows, inputs] W, row-major, y dense, on the caller's thread. W was given at creation and may
 // have been packed.
 class Product {
  public:
   virtual ~Product() = default;
-  virtual void run(int64_t rows, const float* x, float* y) = 0;
+  virtual void run(int64_t rows, const Inputs& x, float* y) = 0;
 };
 
 struct Maker {

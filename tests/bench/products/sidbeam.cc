@@ -21,8 +21,9 @@ class Packed final : public Product {
     if (!find_cpu_target(std::getenv("BENCH_TARGET"), workers_.target)) std::abort();
   }
 
-  void run(int64_t rows, const float* x, float* y) override {
-    runner::multiply(workers_, {x, rows, shape_.inputs}, matrix_, {y, rows, shape_.outputs});
+  void run(int64_t rows, const Inputs& x, float* y) override {
+    const runner::ConstRows inputs(x.spaced, rows, shape_.inputs, runner::input_stride(shape_.inputs));
+    runner::multiply(workers_, inputs, matrix_, {y, rows, shape_.outputs});
   }
 
  private:

@@ -128,7 +128,10 @@ static void configs_that_are_not_offered_are_refused(void) {
   REFUSES(normalization, SIDBEAM_NORMALIZE_NONE, INVALID_ARGUMENT, "config.normalization is 3");
   REFUSES(top_k, -1, INVALID_ARGUMENT, "config.top_k is -1");
   REFUSES(threads, 2, INVALID_ARGUMENT, "config.execute is NULL");
-  REFUSES(device_type, SIDBEAM_DEVICE_CUDA, UNSUPPORTED, "config.device_type is 1");
+  REFUSES(device_type, 2, INVALID_ARGUMENT, "config.device_type is 2, expected 0..1");
+  setenv("SIDBEAM_CUDA_LIBRARY", "/nowhere/libsidbeam_cuda.so.1", 1);
+  REFUSES(device_type, SIDBEAM_DEVICE_CUDA, NO_DEVICE, "/nowhere/libsidbeam_cuda.so.1");
+  unsetenv("SIDBEAM_CUDA_LIBRARY");
   REFUSES(device_id, 1, INVALID_ARGUMENT, "config.device_id is 1");
   REFUSES(cpu_target, "z80", UNSUPPORTED, "config.cpu_target is \"z80\"");
   REFUSES(head, NULL, INVALID_ARGUMENT, "config.head is NULL");
@@ -216,7 +219,8 @@ static void hidden_states_of_another_shape_are_refused_and_harm_nothing(void) {
   REFUSES_HIDDEN(slots, 0, INVALID_ARGUMENT, "hidden.slots is 0");
   REFUSES_HIDDEN(dtype, 3, INVALID_ARGUMENT, "hidden.dtype is 3");
   REFUSES_HIDDEN(data, NULL, INVALID_ARGUMENT, "hidden.data is NULL");
-  REFUSES_HIDDEN(device_type, SIDBEAM_DEVICE_CUDA, NO_DEVICE, "hidden.device_type is 1");
+  REFUSES_HIDDEN(device_type, SIDBEAM_DEVICE_CUDA, NO_DEVICE,
+                 "hidden.device_type is 1 and device_id 0, expected the CPU (0 and 0), as the decoder");
   REFUSES_HIDDEN(slot_stride, INT64_MAX, INVALID_ARGUMENT,
                  "hidden.slot_stride is 9223372036854775807, which overflows");
   REFUSES_HIDDEN(row_stride, INT64_MAX / 2, INVALID_ARGUMENT, "hidden.row_stride is 4611686018427387903");
@@ -243,12 +247,49 @@ static void hidden_states_of_another_shape_are_refused_and_harm_nothing(void) {
   end();
 }
 
+static sidbeam_draft_result decode(sidbeam_draft_decoder* decoder, int64_t requests) {
+  const sidbeam_rows hidden = tiny_hidden(requests);
+  sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+  sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
+  args.hidden = &hidden;
+  CHECK_OK(sidbeam_draft_decoder_decode(decoder, &args, &result, &err));
+  return result;
+}
+
+static void the_halves_of_a_run_find_what_a_run_finds(void) {
+  begin();
+  sidbeam_draft_config config = draft_config(head, catalogue_index);
+  config.requests = 3;
+  sidbeam_draft_decoder* decoder = make_draft_decoder(runtime, &config);
+  float expected[12];
+  memcpy(expected, draft(decoder, 3).scores, sizeof expected);
+  CHECK_I32(decode(decoder, 3).live, ((const int32_t[]){0, 0, 0}), 3); /* nothing is started */
+  sidbeam_rows hidden = tiny_hidden(3);
+  sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+  args.hidden = &hidden;
+  hidden.data = NULL; /* a start reads the number of requests alone */
+  CHECK_OK(sidbeam_draft_decoder_start(decoder, &args, &err));
+  for (int i = 0; i < 2; ++i) CHECK_F32(decode(decoder, 3).scores, expected, 12); /* what is found is found again */
+  hidden.slots = 2;
+  CHECK_OK(sidbeam_draft_decoder_start(decoder, &args, &err));
+  const sidbeam_draft_result result = decode(decoder, 3);
+  CHECK_I32(result.live, ((const int32_t[]){4, 4, 0}), 3);
+  CHECK_F32(result.scores, expected, 8);
+  hidden.slots = 4;
+  CHECK_FAILS(sidbeam_draft_decoder_start(decoder, &args, &err), SIDBEAM_INVALID_ARGUMENT, "hidden.slots is 4");
+  CHECK_FAILS(sidbeam_draft_decoder_start(NULL, &args, &err), SIDBEAM_INVALID_ARGUMENT, "decoder is NULL");
+  CHECK_FAILS(sidbeam_draft_decoder_decode(decoder, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  sidbeam_draft_decoder_destroy(decoder);
+  end();
+}
+
 int main(void) {
   const test_case tests[] = {
       TEST(a_search_finds_the_catalogue_s_sids),
       TEST(the_decoder_holds_what_it_needs),
       TEST(constraints_and_widths_are_per_request),
       TEST(hidden_states_may_have_any_strides),
+      TEST(the_halves_of_a_run_find_what_a_run_finds),
       TEST(configs_that_are_not_offered_are_refused),
       TEST(indexes_that_the_head_is_not_for_are_refused),
       TEST(hidden_states_of_another_shape_are_refused_and_harm_nothing),

@@ -32,8 +32,17 @@ static void requests_that_make_no_sense_are_refused(void) {
   CHECK_INT(run_once().status, SIDBEAM_OK); /* nothing was spoilt */
 }
 
+static int32_t leave_alone(void* context, const sidbeam_level* level) {
+  (void)context, (void)level;
+  return 0;
+}
+
 static void configs_that_make_no_sense_are_refused(void) {
   const sidbeam_runner_config good = settings();
+  sidbeam_model_config as_bytes = SIDBEAM_MODEL_CONFIG_INIT;
+  sidbeam_model* bytes = NULL;
+  as_bytes.weights = SIDBEAM_WEIGHTS_INT8;
+  CHECK_OK(sidbeam_model_open(write_tiny_model("bytes", NULL), &as_bytes, &bytes, &err));
   sidbeam_vocabulary wide = vocabulary;
   const int64_t past[LEVELS] = {8, 12, TINY_TOKENS - 3};
 #define BAD(change, status, ...)                                                              \
@@ -70,6 +79,21 @@ static void configs_that_make_no_sense_are_refused(void) {
   BAD(config.batch_rows = -1, SIDBEAM_INVALID_ARGUMENT, "config.batch_rows is -1, expected 0 or more");
   BAD(config.strategy = 99, SIDBEAM_INVALID_ARGUMENT, "config.strategy is 99, expected 0..4");
   BAD(config.strategy = SIDBEAM_STRATEGY_SORTED, SIDBEAM_MISSING_SECTION, "expected an index built with kinds sorted");
+  BAD(config.output_path = -1, SIDBEAM_INVALID_ARGUMENT, "config.output_path is -1, expected 0..2");
+  BAD(config.output_path = SIDBEAM_HIDDEN_CHILDREN, SIDBEAM_UNSUPPORTED,
+      "config.output_path is SIDBEAM_HIDDEN_CHILDREN, expected another, since config.normalization is not VALID");
+  BAD((config.output_path = SIDBEAM_HIDDEN_CHILDREN, config.normalization = SIDBEAM_NORMALIZE_VALID,
+       config.adjust = leave_alone),
+      SIDBEAM_UNSUPPORTED, "since config.adjust is given");
+  BAD((config.output_path = SIDBEAM_HIDDEN_CHILDREN, config.normalization = SIDBEAM_NORMALIZE_VALID,
+       config.mode = SIDBEAM_MODE_STOCHASTIC),
+      SIDBEAM_UNSUPPORTED, "since config.mode is not SEARCH");
+  BAD((config.output_path = SIDBEAM_HIDDEN_CHILDREN, config.normalization = SIDBEAM_NORMALIZE_VALID,
+       config.draft = model),
+      SIDBEAM_UNSUPPORTED, "since config.draft is given");
+  BAD((config.output_path = SIDBEAM_HIDDEN_CHILDREN, config.normalization = SIDBEAM_NORMALIZE_VALID,
+       config.model = bytes),
+      SIDBEAM_UNSUPPORTED, "since config.model is on CUDA, or its weights are int8");
   BAD(config.cpu_target = "sse9", SIDBEAM_UNSUPPORTED, "config.cpu_target is \"sse9\", expected baseline, or avx2");
   BAD(config.request_threads = 4, SIDBEAM_INVALID_ARGUMENT,
       "config.execute is NULL, expected a function, since config.request_threads is 4");
@@ -80,6 +104,7 @@ static void configs_that_make_no_sense_are_refused(void) {
   BAD(config.inverse_temperature = INFINITY, SIDBEAM_INVALID_ARGUMENT, "config.inverse_temperature is inf");
   BAD(config.soft_cap = -1, SIDBEAM_INVALID_ARGUMENT, "config.soft_cap is -1");
   BAD(config.soft_cap = NAN, SIDBEAM_INVALID_ARGUMENT, "config.soft_cap is nan");
+  sidbeam_model_release(bytes);
 }
 
 static void* refuse_memory(void* context, int64_t bytes, int64_t alignment) {

@@ -1,6 +1,7 @@
 /* Memory of the runner's library: a failure at any allocation is OUT_OF_MEMORY and leaks nothing, and after the first
  * request a runner allocates nothing. Not built with sanitizers (malloc_faults.h).
  * SPDX-License-Identifier: Apache-2.0 */
+#include "carried_head.h"
 #include "failing_allocations.h"
 #include "tiny_model.h"
 
@@ -10,7 +11,11 @@ static const int64_t offsets[LEVELS] = {8, 12, 16};
 static const int32_t history[] = {1, 5, 2, 7, 3};
 
 static int32_t found;
-static int speculates; /* the model is its own draft */
+/* How the model is its own draft: not, strictly, relaxed with replacement and without. */
+enum { NOT, STRICT, RELAXED, DIFFERENT };
+static int speculates;
+static int by_children; /* only the children's logits are computed */
+static sidbeam_draft_head* head;
 
 static void count(void* context, const sidbeam_result* result) {
   (void)context;
@@ -27,7 +32,14 @@ static sidbeam_runner_config settings(sidbeam_model* model, sidbeam_constraint* 
   config.max_prompt = 16;
   config.batch_requests = 2;
   config.queue_requests = 4;
-  if (speculates) config.draft = model;
+  if (speculates != NOT) config.draft = model;
+  if (speculates >= RELAXED) config.speculate = SIDBEAM_SPECULATE_RELAXED;
+  if (speculates == DIFFERENT) config.without_replacement = 1, config.draft_beams = BEAMS + 2;
+  if (head != NULL) carry(&config, head);
+  if (by_children) {
+    config.normalization = SIDBEAM_NORMALIZE_VALID;
+    config.output_path = SIDBEAM_HIDDEN_CHILDREN;
+  }
   return config;
 }
 
@@ -78,12 +90,31 @@ static void fail_at_every_call(int forever) {
 static void a_failure_at_any_call_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(0); }
 static void failing_from_any_call_on_is_out_of_memory_and_leaks_nothing(void) { fail_at_every_call(1); }
 
-static void a_runner_with_a_draft_fails_no_worse(void) {
-  speculates = 1;
+static void fail_at_all_calls(void) {
   fail_at_every_call(0);
   fail_at_every_call(1);
-  speculates = 0;
 }
+
+static void with_head(void (*check)(void)) {
+  const sidbeam_draft_weights weights = carried_weights();
+  head = open_weights(&weights);
+  check();
+  sidbeam_draft_head_release(head);
+  head = NULL;
+}
+
+static void a_runner_with_a_draft_fails_no_worse(void) {
+  for (speculates = STRICT; speculates <= DIFFERENT; ++speculates) fail_at_all_calls();
+  speculates = NOT;
+}
+
+static void a_runner_of_children_alone_fails_no_worse(void) {
+  by_children = 1;
+  fail_at_all_calls();
+  by_children = 0;
+}
+
+static void a_runner_with_a_head_fails_no_worse(void) { with_head(fail_at_all_calls); }
 
 static void check_that_requests_allocate_nothing(void) {
   sidbeam_runtime* runtime = make_runtime();
@@ -107,8 +138,12 @@ static void check_that_requests_allocate_nothing(void) {
 }
 
 static void requests_after_the_first_allocate_nothing(void) {
-  for (speculates = 1; speculates >= 0; --speculates) check_that_requests_allocate_nothing();
-  speculates = 0;
+  for (speculates = DIFFERENT; speculates >= NOT; --speculates) check_that_requests_allocate_nothing();
+  speculates = NOT;
+  with_head(check_that_requests_allocate_nothing);
+  by_children = 1;
+  check_that_requests_allocate_nothing();
+  by_children = 0;
 }
 
 int main(void) {
@@ -116,6 +151,8 @@ int main(void) {
       TEST(a_failure_at_any_call_is_out_of_memory_and_leaks_nothing),
       TEST(failing_from_any_call_on_is_out_of_memory_and_leaks_nothing),
       TEST(a_runner_with_a_draft_fails_no_worse),
+      TEST(a_runner_with_a_head_fails_no_worse),
+      TEST(a_runner_of_children_alone_fails_no_worse),
       TEST(requests_after_the_first_allocate_nothing),
   };
   return RUN_TESTS(tests);

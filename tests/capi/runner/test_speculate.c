@@ -140,9 +140,22 @@ static void drafts_that_make_no_sense_are_refused(void) {
       "config.draft is NULL, expected a model, since config.draft_beams is 5");
   BAD((config.draft = NULL, config.speculate = SIDBEAM_SPECULATE_RELAXED), SIDBEAM_INVALID_ARGUMENT,
       "config.draft is NULL, expected a model, since config.speculate is 1");
-  BAD(config.speculate = SIDBEAM_SPECULATE_RELAXED, SIDBEAM_UNSUPPORTED,
-      "config.speculate is SIDBEAM_SPECULATE_RELAXED, 1, expected SIDBEAM_SPECULATE_STRICT, 0: runners have no relaxed "
-      "rounds");
+  BAD((config.draft = NULL, config.without_replacement = 1), SIDBEAM_INVALID_ARGUMENT,
+      "config.draft is NULL, expected a model, since config.without_replacement is 1");
+  BAD(config.without_replacement = 1, SIDBEAM_INVALID_ARGUMENT,
+      "config.without_replacement is 1, expected 0, since config.speculate is not SIDBEAM_SPECULATE_RELAXED");
+  BAD(config.without_replacement = 2, SIDBEAM_INVALID_ARGUMENT, "config.without_replacement is 2, expected 0..1");
+  BAD((config.speculate = SIDBEAM_SPECULATE_RELAXED, config.draft_beams = BEAMS + 1), SIDBEAM_INVALID_ARGUMENT,
+      "config.draft_beams is 5, expected 4, config.beams, or config.without_replacement");
+  BAD((config.speculate = SIDBEAM_SPECULATE_RELAXED, config.draft_beams = BEAMS - 1), SIDBEAM_INVALID_ARGUMENT,
+      "config.draft_beams is 3, expected at least 4, config.beams");
+  BAD((config.speculate = SIDBEAM_SPECULATE_RELAXED, config.strategy = SIDBEAM_STRATEGY_NONE), SIDBEAM_UNSUPPORTED,
+      "config.strategy is 4, expected SIDBEAM_STRATEGY_TRIE, 0, with SIDBEAM_SPECULATE_RELAXED");
+  BAD((config.speculate = SIDBEAM_SPECULATE_RELAXED, config.mode = SIDBEAM_MODE_STOCHASTIC), SIDBEAM_INVALID_ARGUMENT,
+      "config.mode is 2, expected SIDBEAM_MODE_SEARCH, 0, with SIDBEAM_SPECULATE_RELAXED, which draws itself");
+  BAD(config.mode = SIDBEAM_MODE_SAMPLE, SIDBEAM_UNSUPPORTED,
+      "config.mode is SIDBEAM_MODE_SAMPLE, 1, expected SEARCH, 0, or STOCHASTIC, 2");
+  BAD(config.mode = 3, SIDBEAM_INVALID_ARGUMENT, "config.mode is 3, expected 0..2");
   BAD(config.speculate = 2, SIDBEAM_INVALID_ARGUMENT, "config.speculate is 2, expected 0..1");
   BAD(config.adjust = adjust, SIDBEAM_INVALID_ARGUMENT, "config.adjust is given, expected NULL beside config.draft");
   BAD(config.draft = shorter, SIDBEAM_INVALID_ARGUMENT,
@@ -151,6 +164,186 @@ static void drafts_that_make_no_sense_are_refused(void) {
       "config.batch_requests * (config.beams + (L - 1) * config.draft_beams) is 2148532224, expected 1..2147483647");
   sidbeam_model_release(other);
   sidbeam_model_release(shorter);
+}
+
+static outcome draw(int64_t seed, int64_t sampling_request, int32_t beams) {
+  outcome got;
+  sidbeam_request request = ask(&got);
+  request.seed = seed;
+  request.sampling_request = sampling_request;
+  request.beams = beams;
+  CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+  return got;
+}
+
+/* Settings of the runners that draw: relaxed rounds of both forms, and stochastic beams with and without a draft. */
+enum { DRAWING = 4 };
+static sidbeam_runner_config drawing(int which) {
+  sidbeam_runner_config config = settings();
+  config.draft = which < 3 ? model : NULL;
+  config.speculate = which < 2 ? SIDBEAM_SPECULATE_RELAXED : SIDBEAM_SPECULATE_STRICT;
+  config.mode = which < 2 ? SIDBEAM_MODE_SEARCH : SIDBEAM_MODE_STOCHASTIC;
+  config.without_replacement = which == 1;
+  config.draft_beams = which == 1 || which == 2 ? BEAMS + 3 : 0;
+  return config;
+}
+
+/* The target as its own draft is always right, and a request of one beam, which draws as one of two tickets, varies. */
+static void draws_repeat_by_their_seeds(void) {
+  for (int which = 0; which < DRAWING; ++which) {
+    const sidbeam_runner_config config = drawing(which);
+    int differ = 0;
+    make_runner(&config);
+    for (int64_t i = 0; i < 20; ++i) {
+      const outcome first = draw(i, 7, 1), again = draw(i, 7, 1), other = draw(i + 100, 7, 1), all = draw(i, 7, 0);
+      check_same(&again, &first);
+      CHECK_INT(first.live, 1);
+      CHECK(all.live == BEAMS);
+      differ += first.ordinals[0] != other.ordinals[0];
+      for (int m = 1; m < BEAMS && which > 0; ++m)
+        for (int earlier = 0; earlier < m; ++earlier) CHECK(all.ordinals[m] != all.ordinals[earlier]);
+      if (which < 3) CHECK(first.rounds >= 1 && first.rounds + first.accepted_levels == LEVELS);
+    }
+    CHECK(differ > 0);
+    clean_up();
+  }
+}
+
+static void no_way_of_running_changes_a_draw(void) {
+  for (int which = 0; which < DRAWING; ++which) {
+    outcome got[12], expected[12];
+    sidbeam_runner_config config = drawing(which);
+    sidbeam_model* shallow = variant(CONFIG("1", "64"));
+    if (config.draft != NULL) config.draft = shallow;
+    make_runner(&config);
+    for (int i = 0; i < 12; ++i) expected[i] = draw(3, i, i % 3);
+    sidbeam_runner_destroy(runner);
+    config.lane_threads = 1;
+    config.lanes = 2;
+    config.batch_requests = 3;
+    config.wait_us = 1000;
+    make_runner(&config);
+    for (int i = 11; i >= 0; --i) {
+      sidbeam_request request = ask(&got[i]);
+      request.seed = 3;
+      request.sampling_request = i;
+      request.beams = i % 3;
+      CHECK_OK(sidbeam_runner_submit(runner, &request, NULL, &err));
+    }
+    drain();
+    for (int i = 0; i < 12; ++i) check_same(&got[i], &expected[i]);
+    sidbeam_model_release(shallow);
+    clean_up();
+  }
+}
+
+/* The noise is the target's own, so that a draft changes no bit of the draw. */
+static void a_draft_changes_no_stochastic_beam(void) {
+  outcome expected[20];
+  sidbeam_runner_config config = drawing(3);
+  make_runner(&config);
+  for (int i = 0; i < 20; ++i) expected[i] = draw(i, 1, 0);
+  sidbeam_runner_destroy(runner);
+  sidbeam_model* shallow = variant(CONFIG("1", "64"));
+  config.draft = shallow;
+  make_runner(&config);
+  for (int i = 0; i < 20; ++i) {
+    const outcome got = draw(i, 1, 0);
+    check_same(&got, &expected[i]);
+    CHECK(got.rounds >= 1);
+  }
+  sidbeam_model_release(shallow);
+}
+
+/* Of a relaxed runner that asks for all SIDs there are, in different ones: their scores are the search's. */
+static void scores_are_the_models(void) {
+  sidbeam_runner_config config = settings();
+  for (int normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_VALID; ++normalization) {
+    config.normalization = normalization;
+    config.inverse_temperature = 0.5f;
+    config.soft_cap = 2.0f;
+    config.beams = 4;
+    config.draft = NULL;
+    config.speculate = SIDBEAM_SPECULATE_STRICT;
+    config.without_replacement = 0;
+    make_runner(&config);
+    const outcome search = run_once();
+    sidbeam_runner_destroy(runner);
+    config.draft = model;
+    config.speculate = SIDBEAM_SPECULATE_RELAXED;
+    config.without_replacement = 1;
+    make_runner(&config);
+    int compared = 0;
+    for (int64_t seed = 0; seed < 20; ++seed) {
+      const outcome got = draw(seed, 0, 0);
+      for (int i = 0; i < got.live; ++i)
+        for (int j = 0; j < search.live; ++j)
+          if (got.ordinals[i] == search.ordinals[j]) {
+            const float off = got.scores[i] - search.scores[j];
+            CHECK(off < 2e-6f && off > -2e-6f);
+            ++compared;
+          }
+    }
+    CHECK(compared > 20);
+    sidbeam_runner_destroy(runner);
+    runner = NULL;
+  }
+}
+
+/* Requests that are under way go on under the constraint that they were given. */
+static void a_swap_touches_the_requests_after_it_alone(void) {
+  outcome before[6], after[6], expected;
+  sidbeam_runner_config config = drawing(0);
+  sidbeam_constraint* const other = make_constraint(&small, SIDBEAM_KIND_TRIE);
+  make_runner(&config);
+  expected = draw(9, 4, 0);
+  sidbeam_runner_destroy(runner);
+  config.lane_threads = 1;
+  config.lanes = 2;
+  make_runner(&config);
+  for (int i = 0; i < 6; ++i) {
+    sidbeam_request first = ask(&before[i]), second = ask(&after[i]);
+    first.seed = second.seed = 9;
+    first.sampling_request = second.sampling_request = 4;
+    second.constraint = other;
+    CHECK_OK(sidbeam_runner_submit(runner, &first, NULL, &err));
+    CHECK_OK(sidbeam_runner_submit(runner, &second, NULL, &err));
+  }
+  sidbeam_constraint_release(other); /* the requests hold it */
+  drain();
+  for (int i = 0; i < 6; ++i) {
+    check_same(&before[i], &expected);
+    CHECK_INT(after[i].status, SIDBEAM_OK);
+    CHECK_INT(after[i].live, BEAMS);
+  }
+}
+
+static void deadlines_and_cancelled_requests_are_told(void) {
+  outcome got;
+  sidbeam_runner_config config = drawing(0);
+  make_runner(&config);
+  sidbeam_request request = ask(&got);
+  request.deadline_us = -1;
+  CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_DEADLINE_EXCEEDED, "request.deadline_us is -1");
+  CHECK_INT(draw(1, 1, 0).status, SIDBEAM_OK);
+  CHECK_OK(sidbeam_runner_close(runner, &err));
+  request = ask(&got);
+  CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_BAD_STATE, "the runner is closed");
+}
+
+static void seeds_of_runners_that_search_are_refused(void) {
+  outcome got;
+  const sidbeam_runner_config config = settings();
+  make_runner(&config);
+  sidbeam_request request = ask(&got);
+  request.seed = 5;
+  CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT,
+              "request.seed is 5, expected 0: the runner searches, and draws nothing");
+  request.seed = 0;
+  request.sampling_request = 2;
+  CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT,
+              "request.sampling_request is 2, expected 0");
+  CHECK_INT(got.calls, 0);
 }
 
 static void keys_and_values_of_the_host_are_refused(void) {
@@ -174,6 +367,13 @@ int main(void) {
       TEST(rounds_are_counted),
       TEST(no_way_of_running_changes_a_bit),
       TEST(drafts_that_make_no_sense_are_refused),
+      TEST(draws_repeat_by_their_seeds),
+      TEST(no_way_of_running_changes_a_draw),
+      TEST(a_draft_changes_no_stochastic_beam),
+      TEST(scores_are_the_models),
+      TEST(a_swap_touches_the_requests_after_it_alone),
+      TEST(deadlines_and_cancelled_requests_are_told),
+      TEST(seeds_of_runners_that_search_are_refused),
       TEST(keys_and_values_of_the_host_are_refused),
   };
   after_test = clean_up;

@@ -22,12 +22,12 @@ typedef struct sampler {
 } sampler;
 
 /* Nothing is started yet. */
-static sampler make_sampler(int32_t device_type, int32_t mode, int32_t beams) {
+static sampler make_sampler_with(int32_t device_type, int32_t mode, int32_t beams, int32_t normalization) {
   sampler s;
   s.constraint = make_constraint(&small, ALL_KINDS);
   sidbeam_session_config config = cuda_config(s.constraint);
   config.device_type = device_type;
-  config.normalization = SIDBEAM_NORMALIZE_VALID;
+  config.normalization = normalization;
   config.mode = mode;
   config.beams = beams;
   s.session = make_session(&config);
@@ -35,6 +35,10 @@ static sampler make_sampler(int32_t device_type, int32_t mode, int32_t beams) {
   s.rows = same_row(s.row != NULL ? s.row : halving, SLOTS, beams, CODES);
   s.rows.device_type = device_type;
   return s;
+}
+
+static sampler make_sampler(int32_t device_type, int32_t mode, int32_t beams) {
+  return make_sampler_with(device_type, mode, beams, SIDBEAM_NORMALIZE_VALID);
 }
 
 static void drop_sampler(sampler* s) {
@@ -123,6 +127,36 @@ static void slots_begin_and_stop_as_on_the_cpu(void) {
 }
 
 enum { WIDE = 200 };
+
+/* tests/capi/test_sampling.c has the same for the CPU. */
+static void a_mass_beyond_f32_leaves_no_beams(void) {
+  static const float values[2] = {3e38f, -3e38f};
+  static const int32_t errors[2] = {SIDBEAM_SLOT_BAD_ROW, 0};
+  for (int32_t mode = SIDBEAM_MODE_SAMPLE; mode <= SIDBEAM_MODE_STOCHASTIC; ++mode) {
+    for (int i = 0; i < 2; ++i) {
+      const float x = values[i], row[CODES] = {x, x, x, x}, of_rows[SLOTS * BEAMS] = {-x, -x, -x, -x, -x, -x, -x, -x};
+      sampler s = make_sampler_with(SIDBEAM_DEVICE_CUDA, mode, BEAMS, SIDBEAM_NORMALIZE_FULL);
+      const sidbeam_sampling sampling = seeded();
+      float *there = on_device(row, sizeof row), *lse = on_device(of_rows, sizeof of_rows);
+      s.rows.data = there;
+      sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+      args.rows = &s.rows;
+      args.lse = lse;
+      CHECK_OK(start_with(&s, &sampling));
+      CHECK_OK(sidbeam_session_step(s.session, &args, &err));
+      const sidbeam_beams beams = shown_by(&s);
+      for (int slot = 0; slot < SLOTS; ++slot) {
+        CHECK_INT(beams.errors[slot], errors[i]);
+        if (mode == SIDBEAM_MODE_STOCHASTIC) CHECK_INT(beams.live[slot], 0);
+        for (int m = 0; m < BEAMS; ++m)
+          CHECK(isinf(beams.log_masses[slot * BEAMS + m]) && beams.log_masses[slot * BEAMS + m] < 0);
+      }
+      release_device(there);
+      release_device(lse);
+      drop_sampler(&s);
+    }
+  }
+}
 
 /* Codes of two steps after a start with these draws; of each launch of the second start, some fail before. */
 static void draw_twice(const int64_t* draws, const int64_t* others, int failures, int32_t* codes) {
@@ -377,6 +411,7 @@ int main(void) {
   static const test_case tests[] = {
       TEST(lists_of_a_start_are_the_hosts),
       TEST(slots_begin_and_stop_as_on_the_cpu),
+      TEST(a_mass_beyond_f32_leaves_no_beams),
       TEST(a_start_that_fails_leaves_slots_as_they_are_sampled),
       TEST(creation_loads_what_a_graph_will_launch),
       TEST(a_draw_without_a_row_puts_its_slot_in_error_and_no_other),

@@ -335,31 +335,31 @@ typedef long long swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
 typedef _goslice_ swig_type_308;
-typedef long long swig_type_309;
-typedef _goslice_ swig_type_310;
-typedef long long swig_type_311;
-typedef _goslice_ swig_type_312;
-typedef _goslice_ swig_type_313;
+typedef _goslice_ swig_type_309;
+typedef long long swig_type_310;
+typedef _goslice_ swig_type_311;
+typedef long long swig_type_312;
+typedef long long swig_type_313;
 typedef long long swig_type_314;
-typedef long long swig_type_315;
+typedef _goslice_ swig_type_315;
 typedef _goslice_ swig_type_316;
 typedef long long swig_type_317;
-typedef _goslice_ swig_type_318;
-typedef long long swig_type_319;
-typedef _goslice_ swig_type_320;
+typedef long long swig_type_318;
+typedef _goslice_ swig_type_319;
+typedef long long swig_type_320;
 typedef long long swig_type_321;
-typedef _goslice_ swig_type_322;
+typedef long long swig_type_322;
 typedef _goslice_ swig_type_323;
-typedef _goslice_ swig_type_324;
+typedef long long swig_type_324;
 typedef _goslice_ swig_type_325;
-typedef _gostring_ swig_type_326;
+typedef long long swig_type_326;
 typedef _goslice_ swig_type_327;
-typedef long long swig_type_328;
+typedef _goslice_ swig_type_328;
 typedef _goslice_ swig_type_329;
 typedef _goslice_ swig_type_330;
-typedef _goslice_ swig_type_331;
+typedef _gostring_ swig_type_331;
 typedef _goslice_ swig_type_332;
-typedef _gostring_ swig_type_333;
+typedef long long swig_type_333;
 typedef _goslice_ swig_type_334;
 typedef _goslice_ swig_type_335;
 typedef _goslice_ swig_type_336;
@@ -368,79 +368,84 @@ typedef _gostring_ swig_type_338;
 typedef _goslice_ swig_type_339;
 typedef _goslice_ swig_type_340;
 typedef _goslice_ swig_type_341;
-typedef long long swig_type_342;
-typedef long long swig_type_343;
-typedef long long swig_type_344;
-typedef long long swig_type_345;
-typedef long long swig_type_346;
+typedef _goslice_ swig_type_342;
+typedef _gostring_ swig_type_343;
+typedef _goslice_ swig_type_344;
+typedef _goslice_ swig_type_345;
+typedef _goslice_ swig_type_346;
 typedef long long swig_type_347;
-typedef _goslice_ swig_type_348;
-typedef _goslice_ swig_type_349;
-typedef _goslice_ swig_type_350;
-typedef _goslice_ swig_type_351;
-typedef _goslice_ swig_type_352;
+typedef long long swig_type_348;
+typedef long long swig_type_349;
+typedef long long swig_type_350;
+typedef long long swig_type_351;
+typedef long long swig_type_352;
 typedef _goslice_ swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
 typedef _goslice_ swig_type_356;
-typedef long long swig_type_357;
-typedef long long swig_type_358;
-typedef long long swig_type_359;
-typedef long long swig_type_360;
+typedef _goslice_ swig_type_357;
+typedef _goslice_ swig_type_358;
+typedef _goslice_ swig_type_359;
+typedef _goslice_ swig_type_360;
 typedef _goslice_ swig_type_361;
-typedef _goslice_ swig_type_362;
+typedef long long swig_type_362;
 typedef long long swig_type_363;
-typedef _goslice_ swig_type_364;
-typedef _goslice_ swig_type_365;
+typedef long long swig_type_364;
+typedef long long swig_type_365;
 typedef _goslice_ swig_type_366;
-typedef long long swig_type_367;
+typedef _goslice_ swig_type_367;
 typedef long long swig_type_368;
-typedef long long swig_type_369;
-typedef long long swig_type_370;
-typedef long long swig_type_371;
+typedef _goslice_ swig_type_369;
+typedef _goslice_ swig_type_370;
+typedef _goslice_ swig_type_371;
 typedef long long swig_type_372;
-typedef _goslice_ swig_type_373;
-typedef _goslice_ swig_type_374;
-typedef _goslice_ swig_type_375;
-typedef _goslice_ swig_type_376;
-typedef _goslice_ swig_type_377;
+typedef long long swig_type_373;
+typedef long long swig_type_374;
+typedef long long swig_type_375;
+typedef long long swig_type_376;
+typedef long long swig_type_377;
 typedef _goslice_ swig_type_378;
 typedef _goslice_ swig_type_379;
 typedef _goslice_ swig_type_380;
-typedef long long swig_type_381;
+typedef _goslice_ swig_type_381;
 typedef _goslice_ swig_type_382;
-typedef long long swig_type_383;
+typedef _goslice_ swig_type_383;
 typedef _goslice_ swig_type_384;
 typedef _goslice_ swig_type_385;
-typedef _goslice_ swig_type_386;
+typedef long long swig_type_386;
 typedef _goslice_ swig_type_387;
-typedef _goslice_ swig_type_388;
-typedef long long swig_type_389;
+typedef long long swig_type_388;
+typedef _goslice_ swig_type_389;
 typedef _goslice_ swig_type_390;
 typedef _goslice_ swig_type_391;
-typedef long long swig_type_392;
-typedef long long swig_type_393;
+typedef _goslice_ swig_type_392;
+typedef _goslice_ swig_type_393;
 typedef long long swig_type_394;
-typedef long long swig_type_395;
-typedef long long swig_type_396;
+typedef _goslice_ swig_type_395;
+typedef _goslice_ swig_type_396;
 typedef long long swig_type_397;
-typedef _goslice_ swig_type_398;
-typedef _goslice_ swig_type_399;
-typedef _goslice_ swig_type_400;
-typedef _goslice_ swig_type_401;
-typedef _goslice_ swig_type_402;
-typedef long long swig_type_403;
-typedef long long swig_type_404;
+typedef long long swig_type_398;
+typedef long long swig_type_399;
+typedef long long swig_type_400;
+typedef long long swig_type_401;
+typedef long long swig_type_402;
+typedef _goslice_ swig_type_403;
+typedef _goslice_ swig_type_404;
 typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
 typedef _goslice_ swig_type_407;
-typedef _goslice_ swig_type_408;
-typedef _goslice_ swig_type_409;
-typedef long long swig_type_410;
-typedef long long swig_type_411;
+typedef long long swig_type_408;
+typedef long long swig_type_409;
+typedef _goslice_ swig_type_410;
+typedef _goslice_ swig_type_411;
 typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
 typedef _goslice_ swig_type_414;
+typedef long long swig_type_415;
+typedef long long swig_type_416;
+typedef _goslice_ swig_type_417;
+typedef _goslice_ swig_type_418;
+typedef _goslice_ swig_type_419;
 extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
@@ -739,13 +744,17 @@ extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, swig_type_301 arg5, float arg6, float arg7, swig_type_302 arg8, swig_type_303 arg9, swig_type_304 arg10, swig_type_305 arg11, swig_type_306 arg12, swig_type_307 arg13);
-extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_308 arg2);
-extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2, swig_type_310 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_311 arg8, swig_type_312 arg9, swig_type_313 arg10);
-extern swig_type_314 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_317 arg8, swig_type_318 arg9);
-extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_319 arg2, swig_type_320 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_321 arg2, swig_type_322 arg3);
+extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_301 arg6, float arg7, float arg8, swig_type_302 arg9, swig_type_303 arg10, swig_type_304 arg11, swig_type_305 arg12, swig_type_306 arg13, swig_type_307 arg14, swig_type_308 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2);
+extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_312 arg8, swig_type_313 arg9, swig_type_314 arg10, swig_type_315 arg11, swig_type_316 arg12);
+extern swig_type_317 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_318 arg2, swig_type_319 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_320 arg8, swig_type_321 arg9, swig_type_322 arg10, swig_type_323 arg11);
+extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8(void);
@@ -771,8 +780,8 @@ extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_323 arg2, swig_type_324 arg3);
-extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_325 arg2);
+extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3);
+extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_330 arg2);
 extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8(void);
@@ -785,14 +794,14 @@ extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_326 arg1, swig_type_327 arg2);
-extern swig_type_328 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4, swig_type_332 arg5);
-extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_333 arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5, swig_type_338 arg6, swig_type_339 arg7);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_340 arg9);
-extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_341 arg2, swig_type_342 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_343 arg7, swig_type_344 arg8, swig_type_345 arg9, swig_type_346 arg10, swig_type_347 arg11, swig_type_348 arg12, swig_type_349 arg13, swig_type_350 arg14, swig_type_351 arg15, swig_type_352 arg16, swig_type_353 arg17, swig_type_354 arg18, swig_type_355 arg19);
-extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_356 arg1, swig_type_357 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_358 arg6, swig_type_359 arg7, swig_type_360 arg8, swig_type_361 arg9, float arg10, swig_intgo arg11, swig_type_362 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_363 arg4, swig_type_364 arg5);
-extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3, swig_type_367 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_368 arg8, swig_type_369 arg9, swig_type_370 arg10, swig_type_371 arg11, swig_type_372 arg12, swig_type_373 arg13, swig_type_374 arg14, float arg15, swig_type_375 arg16, swig_type_376 arg17);
+extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_331 arg1, swig_type_332 arg2);
+extern swig_type_333 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5);
+extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_type_344 arg7);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_345 arg9);
+extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_348 arg7, swig_type_349 arg8, swig_type_350 arg9, swig_type_351 arg10, swig_type_352 arg11, swig_type_353 arg12, swig_type_354 arg13, swig_type_355 arg14, swig_type_356 arg15, swig_type_357 arg16, swig_type_358 arg17, swig_type_359 arg18, swig_type_360 arg19);
+extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_361 arg1, swig_type_362 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_363 arg6, swig_type_364 arg7, swig_type_365 arg8, swig_type_366 arg9, float arg10, swig_intgo arg11, swig_type_367 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_368 arg4, swig_type_369 arg5);
+extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_370 arg2, swig_type_371 arg3, swig_type_372 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_373 arg8, swig_type_374 arg9, swig_type_375 arg10, swig_type_376 arg11, swig_type_377 arg12, swig_type_378 arg13, swig_type_379 arg14, float arg15, swig_type_380 arg16, swig_type_381 arg17);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
@@ -802,9 +811,9 @@ extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(vo
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_377 arg2, swig_type_378 arg3, swig_type_379 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_380 arg5);
-extern swig_type_381 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4);
+extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_385 arg5);
+extern swig_type_386 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_387 arg2, swig_type_388 arg3, swig_type_389 arg4);
 extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
@@ -821,23 +830,23 @@ extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_385 arg2, swig_type_386 arg3);
-extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_387 arg2);
-extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_388 arg2, swig_type_389 arg3, swig_type_390 arg4);
-extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_391 arg2, swig_type_392 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_393 arg7, swig_type_394 arg8, swig_type_395 arg9, swig_type_396 arg10, swig_type_397 arg11, swig_type_398 arg12, swig_type_399 arg13);
+extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_390 arg2, swig_type_391 arg3);
+extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_392 arg2);
+extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_393 arg2, swig_type_394 arg3, swig_type_395 arg4);
+extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_396 arg2, swig_type_397 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_398 arg7, swig_type_399 arg8, swig_type_400 arg9, swig_type_401 arg10, swig_type_402 arg11, swig_type_403 arg12, swig_type_404 arg13);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_400 arg2, swig_type_401 arg3);
-extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_402 arg2, float arg3, swig_intgo arg4, swig_type_403 arg5, swig_type_404 arg6, swig_intgo arg7, swig_type_405 arg8, swig_type_406 arg9);
+extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_405 arg2, swig_type_406 arg3);
+extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, float arg3, swig_intgo arg4, swig_type_408 arg5, swig_type_409 arg6, swig_intgo arg7, swig_type_410 arg8, swig_type_411 arg9);
 extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4, float arg5, swig_intgo arg6, swig_type_410 arg7, swig_type_411 arg8, swig_intgo arg9, swig_type_412 arg10, swig_type_413 arg11, swig_type_414 arg12);
+extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_412 arg2, swig_type_413 arg3, swig_type_414 arg4, float arg5, swig_intgo arg6, swig_type_415 arg7, swig_type_416 arg8, swig_intgo arg9, swig_type_417 arg10, swig_type_418 arg11, swig_type_419 arg12);
 #undef intgo
 */
 import "C"
@@ -4089,6 +4098,38 @@ func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
 
 var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
 
+func _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_WITHOUT_REPLACEMENT int = _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT()
+
+func _swig_getFLAT_RUNNER_MODE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_MODE int = _swig_getFLAT_RUNNER_MODE()
+
+func _swig_getFLAT_RUNNER_TOP_K() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_TOP_K int = _swig_getFLAT_RUNNER_TOP_K()
+
+func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
+
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8())
@@ -4097,7 +4138,7 @@ func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 
 var FLAT_RUNNER_COUNT int = _swig_getFLAT_RUNNER_COUNT()
 
-func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 []int64, arg6 float32, arg7 float32, arg8 []int64, arg9 []int32, arg10 []int64, arg11 int64, arg12 []int32, arg13 []byte) (_swig_ret uintptr) {
+func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, arg5 uintptr, arg6 []int64, arg7 float32, arg8 float32, arg9 []int64, arg10 []int32, arg11 []int64, arg12 int64, arg13 []int32, arg14 []int32, arg15 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -4112,12 +4153,11 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_4)), C.float(_swig_i_5), C.float(_swig_i_6), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_9)), C.swig_type_305(_swig_i_10), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_12))))
+	_swig_i_13 := arg14
+	_swig_i_14 := arg15
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_10)), C.swig_type_305(_swig_i_11), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg5
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg8
+		Swig_escape_val = arg6
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
@@ -4126,10 +4166,16 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 		Swig_escape_val = arg10
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg12
+		Swig_escape_val = arg11
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg13
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg14
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg15
 	}
 	return swig_r
 }
@@ -4138,14 +4184,14 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	return swig_r
 }
 
-func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 int, arg7 uintptr, arg8 int64, arg9 []int64, arg10 []byte) {
+func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 int, arg7 uintptr, arg8 int64, arg9 int64, arg10 int64, arg11 []int64, arg12 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4156,19 +4202,21 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_309(_swig_i_1), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_311(_swig_i_7), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_9)))
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_310(_swig_i_1), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_312(_swig_i_7), C.swig_type_313(_swig_i_8), C.swig_type_314(_swig_i_9), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg9
+		Swig_escape_val = arg11
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg10
+		Swig_escape_val = arg12
 	}
 }
 
-func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 int, arg7 uintptr, arg8 int64, arg9 []byte) (_swig_ret int64) {
+func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 int, arg7 uintptr, arg8 int64, arg9 int64, arg10 int64, arg11 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -4179,12 +4227,14 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_315(_swig_i_1), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_317(_swig_i_7), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_8))))
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_318(_swig_i_1), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_320(_swig_i_7), C.swig_type_321(_swig_i_8), C.swig_type_322(_swig_i_9), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg9
+		Swig_escape_val = arg11
 	}
 	return swig_r
 }
@@ -4193,7 +4243,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4204,7 +4254,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_321(_swig_i_1), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4415,7 +4465,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4427,7 +4477,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4533,7 +4583,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_326)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_331)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4550,7 +4600,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4574,7 +4624,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_333)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_338)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4609,7 +4659,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -4636,7 +4686,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), C.swig_type_342(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_343(_swig_i_6), C.swig_type_344(_swig_i_7), C.swig_type_345(_swig_i_8), C.swig_type_346(_swig_i_9), C.swig_type_347(_swig_i_10), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_1)), C.swig_type_347(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_348(_swig_i_6), C.swig_type_349(_swig_i_7), C.swig_type_350(_swig_i_8), C.swig_type_351(_swig_i_9), C.swig_type_352(_swig_i_10), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4680,7 +4730,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_356)(unsafe.Pointer(&_swig_i_0)), C.swig_type_357(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_358(_swig_i_5), C.swig_type_359(_swig_i_6), C.swig_type_360(_swig_i_7), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_361)(unsafe.Pointer(&_swig_i_0)), C.swig_type_362(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_363(_swig_i_5), C.swig_type_364(_swig_i_6), C.swig_type_365(_swig_i_7), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4700,7 +4750,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_363(_swig_i_3), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_368(_swig_i_3), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4725,7 +4775,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_2)), C.swig_type_367(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_368(_swig_i_7), C.swig_type_369(_swig_i_8), C.swig_type_370(_swig_i_9), C.swig_type_371(_swig_i_10), C.swig_type_372(_swig_i_11), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_16)))
+	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_2)), C.swig_type_372(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_373(_swig_i_7), C.swig_type_374(_swig_i_8), C.swig_type_375(_swig_i_9), C.swig_type_376(_swig_i_10), C.swig_type_377(_swig_i_11), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_16)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4823,7 +4873,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4842,7 +4892,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4855,7 +4905,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), C.swig_type_383(_swig_i_2), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)), C.swig_type_388(_swig_i_2), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4997,7 +5047,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5009,7 +5059,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5020,7 +5070,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_1)), C.swig_type_389(_swig_i_2), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)), C.swig_type_394(_swig_i_2), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5043,7 +5093,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), C.swig_type_392(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_393(_swig_i_6), C.swig_type_394(_swig_i_7), C.swig_type_395(_swig_i_8), C.swig_type_396(_swig_i_9), C.swig_type_397(_swig_i_10), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_1)), C.swig_type_397(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_398(_swig_i_6), C.swig_type_399(_swig_i_7), C.swig_type_400(_swig_i_8), C.swig_type_401(_swig_i_9), C.swig_type_402(_swig_i_10), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5107,7 +5157,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5126,7 +5176,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_403(_swig_i_4), C.swig_type_404(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_408(_swig_i_4), C.swig_type_409(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5183,7 +5233,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_410(_swig_i_6), C.swig_type_411(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_415(_swig_i_6), C.swig_type_416(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

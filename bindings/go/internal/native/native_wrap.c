@@ -2457,6 +2457,10 @@ enum {
   FLAT_RUNNER_ADJUST, /* 1: every level is an event, FLAT_EVENT_ADJUST, that must be answered; on the CPU */
   FLAT_RUNNER_SPECULATE,
   FLAT_RUNNER_DRAFT_BEAMS,
+  FLAT_RUNNER_WITHOUT_REPLACEMENT,
+  FLAT_RUNNER_MODE,
+  FLAT_RUNNER_TOP_K,
+  FLAT_RUNNER_OUTPUT_PATH,
   FLAT_RUNNER_COUNT
 };
 
@@ -2479,10 +2483,21 @@ static inline sidbeam_runner_config fl_runner_config(const int64_t* numbers) {
   config.wait_us = numbers[FLAT_RUNNER_WAIT_US];
   config.speculate = fl_narrow(numbers[FLAT_RUNNER_SPECULATE]);
   config.draft_beams = fl_narrow(numbers[FLAT_RUNNER_DRAFT_BEAMS]);
+  config.without_replacement = fl_narrow(numbers[FLAT_RUNNER_WITHOUT_REPLACEMENT]);
+  config.mode = fl_narrow(numbers[FLAT_RUNNER_MODE]);
+  config.top_k = fl_narrow(numbers[FLAT_RUNNER_TOP_K]);
+  config.output_path = fl_narrow(numbers[FLAT_RUNNER_OUTPUT_PATH]);
   return config;
 }
 
-/* Makes the runner of a config whose models and constraint have been entered. */
+/* Of two models a message should say which: "model is closed" becomes "draft model is closed". */
+static inline void fl_say_draft(sidbeam_error* err) {
+  char message[sizeof(err->message)];
+  memcpy(message, err->message, sizeof(message));
+  snprintf(err->message, sizeof(err->message), "draft %.*s", (int)(sizeof(message) - sizeof("draft ")), message);
+}
+
+/* Makes the runner of a config whose models, head and constraint have been entered. */
 static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runner_config* config, int32_t adjusts,
                                           sidbeam_error* err) {
   sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
@@ -2505,12 +2520,13 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
   return NULL;
 }
 
-/* draft may be NULL; numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none. */
+/* draft and head may be NULL; numbers [FLAT_RUNNER_COUNT]; vocabulary as fl_vocabulary has it; begin_tokens or none;
+ * placeholders [L] with a head, otherwise none. */
 static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle* model, flat_handle* draft,
-                                              flat_handle* constraint, flat_in_i64 numbers, float inverse_temperature,
-                                              float soft_cap, flat_in_i64 offsets, flat_in_i32 maps,
-                                              flat_in_i64 map_codes, int64_t end_column, flat_in_i32 begin_tokens,
-                                              sidbeam_error* err) {
+                                              flat_handle* head, flat_handle* constraint, flat_in_i64 numbers,
+                                              float inverse_temperature, float soft_cap, flat_in_i64 offsets,
+                                              flat_in_i32 maps, flat_in_i64 map_codes, int64_t end_column,
+                                              flat_in_i32 begin_tokens, flat_in_i32 placeholders, sidbeam_error* err) {
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
   sidbeam_runner_config config;
@@ -2524,16 +2540,23 @@ static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle*
   config.soft_cap = soft_cap;
   config.begin_tokens = begin_tokens.data;
   config.begin_count = begin_tokens.count;
+  config.placeholders = placeholders.data;
+  config.placeholder_count = placeholders.count;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.model = (sidbeam_model*)fl_share(model, FLAT_MODEL, err);
-  if (draft != NULL) config.draft = (sidbeam_model*)fl_share(draft, FLAT_MODEL, err);
+  if (draft != NULL && err->code == 0) {
+    config.draft = (sidbeam_model*)fl_share(draft, FLAT_MODEL, err);
+    if (config.draft == NULL) fl_say_draft(err);
+  }
+  if (head != NULL && err->code == 0) config.head = (sidbeam_draft_head*)fl_share(head, FLAT_DRAFT_HEAD, err);
   config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0 && numbers.data[FLAT_RUNNER_ADJUST] != 0 && model->device_type != SIDBEAM_DEVICE_CPU)
     fl_fail(err, SIDBEAM_UNSUPPORTED, "adjust is given, expected none for a model on CUDA: the logits are there");
   if (err->code == 0)
     handle = fl_make_runner((sidbeam_runtime*)object, &config, numbers.data[FLAT_RUNNER_ADJUST] != 0, err);
   if (config.constraint != NULL) fl_drop_user(constraint);
+  if (head != NULL && config.head != NULL) fl_drop_user(head); /* gcc 12 does not see that the first follows */
   if (config.draft != NULL) fl_drop_user(draft);
   if (config.model != NULL) fl_drop_user(model);
   fl_drop_user(runtime);
@@ -2577,8 +2600,8 @@ static inline fl_request* fl_make_request(const fl_runner* runner, int64_t tag) 
 
 /* As in sidbeam_request; tokens [positions, group]; constraint may be NULL. Taken by run and submit alike. */
 static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
-                                          int32_t beams, int32_t priority, int64_t deadline_us, sidbeam_request* out,
-                                          sidbeam_error* err) {
+                                          int32_t beams, int32_t priority, int64_t deadline_us, int64_t seed,
+                                          int64_t sampling_request, sidbeam_request* out, sidbeam_error* err) {
   const int32_t width = group > 0 ? group : 1;
   fl_request* request;
   if (tokens.count % width != 0) {
@@ -2597,6 +2620,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
   out->group = group;
   out->priority = priority;
   out->deadline_us = deadline_us;
+  out->seed = seed;
+  out->sampling_request = sampling_request;
   out->done = fl_done;
   out->context = request;
   return request;
@@ -2605,8 +2630,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
 /* Runs a request on this thread; `out` [FLAT_RESULT_COUNT] gets its numbers, and flat_result_take must follow, unless
  * this fails. */
 static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group, int32_t beams,
-                                   int32_t priority, flat_handle* constraint, int64_t deadline_us, flat_out_i64 out,
-                                   sidbeam_error* err) {
+                                   int32_t priority, flat_handle* constraint, int64_t deadline_us, int64_t seed,
+                                   int64_t sampling_request, flat_out_i64 out, sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -2615,7 +2640,9 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
   object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
   if (object == NULL) return;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
-  if (err->code == 0) own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, &request, err);
+  if (err->code == 0)
+    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
+                          err);
   if (own != NULL && fl_runner_api->runner_run(object->runner, &request, err) == SIDBEAM_OK) {
     fl_put_result(own, out.data);
   } else {
@@ -2628,7 +2655,7 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
 /* Submits a request and returns its number; its result comes as an event with `tag`, perhaps before this returns. */
 static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
                                          int32_t beams, int32_t priority, flat_handle* constraint, int64_t deadline_us,
-                                         sidbeam_error* err) {
+                                         int64_t seed, int64_t sampling_request, sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -2637,7 +2664,9 @@ static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_
   object = (fl_runner*)fl_share(runner, FLAT_RUNNER, err);
   if (object == NULL) return 0;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
-  if (err->code == 0) own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, &request, err);
+  if (err->code == 0)
+    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
+                          err);
   if (own != NULL) {
     own->events = object->events;
     if (fl_runner_api->runner_submit(object->runner, &request, &id, err) != SIDBEAM_OK) free(own);
@@ -8363,6 +8392,54 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
 }
 
 
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_WITHOUT_REPLACEMENT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_MODE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_TOP_K;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_OUTPUT_PATH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
   int result;
   intgo _swig_go_result;
@@ -8375,20 +8452,22 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, _goslice_ _swig_go_4, float _swig_go_5, float _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
   flat_handle *arg4 = (flat_handle *) 0 ;
-  flat_in_i64 arg5 ;
-  float arg6 ;
+  flat_handle *arg5 = (flat_handle *) 0 ;
+  flat_in_i64 arg6 ;
   float arg7 ;
-  flat_in_i64 arg8 ;
-  flat_in_i32 arg9 ;
-  flat_in_i64 arg10 ;
-  int64_t arg11 ;
-  flat_in_i32 arg12 ;
-  sidbeam_error *arg13 = (sidbeam_error *) 0 ;
+  float arg8 ;
+  flat_in_i64 arg9 ;
+  flat_in_i32 arg10 ;
+  flat_in_i64 arg11 ;
+  int64_t arg12 ;
+  flat_in_i32 arg13 ;
+  flat_in_i32 arg14 ;
+  sidbeam_error *arg15 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -8405,15 +8484,14 @@ flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig
     arg4 = _swig_go_3; 
   }
   {
-    (&arg5)->data = _swig_go_4.array;
-    (&arg5)->count = _swig_go_4.len;
+    arg5 = _swig_go_4; 
   }
-  arg6 = (float)_swig_go_5; 
-  arg7 = (float)_swig_go_6; 
   {
-    (&arg8)->data = _swig_go_7.array;
-    (&arg8)->count = _swig_go_7.len;
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
   }
+  arg7 = (float)_swig_go_6; 
+  arg8 = (float)_swig_go_7; 
   {
     (&arg9)->data = _swig_go_8.array;
     (&arg9)->count = _swig_go_8.len;
@@ -8422,16 +8500,24 @@ flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig
     (&arg10)->data = _swig_go_9.array;
     (&arg10)->count = _swig_go_9.len;
   }
-  arg11 = (int64_t)_swig_go_10; 
   {
-    (&arg12)->data = _swig_go_11.array;
-    (&arg12)->count = _swig_go_11.len;
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  arg12 = (int64_t)_swig_go_11; 
+  {
+    (&arg13)->data = _swig_go_12.array;
+    (&arg13)->count = _swig_go_12.len;
   }
   {
-    arg13 = (sidbeam_error*)_swig_go_12.array; 
+    (&arg14)->data = _swig_go_13.array;
+    (&arg14)->count = _swig_go_13.len;
+  }
+  {
+    arg15 = (sidbeam_error*)_swig_go_14.array; 
   }
   
-  result = (flat_handle *)flat_runner_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
+  result = (flat_handle *)flat_runner_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15);
   {
     _swig_go_result = result; 
   }
@@ -8460,7 +8546,7 @@ flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9) {
+void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8469,8 +8555,10 @@ void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long
   int32_t arg6 ;
   flat_handle *arg7 = (flat_handle *) 0 ;
   int64_t arg8 ;
-  flat_out_i64 arg9 ;
-  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
+  int64_t arg9 ;
+  int64_t arg10 ;
+  flat_out_i64 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -8487,20 +8575,22 @@ void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long
     arg7 = _swig_go_6; 
   }
   arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int64_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
   {
-    (&arg9)->data = _swig_go_8.array;
-    (&arg9)->count = _swig_go_8.len;
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
   }
   {
-    arg10 = (sidbeam_error*)_swig_go_9.array; 
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
   }
   
-  flat_runner_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
+  flat_runner_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
   
 }
 
 
-long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8509,7 +8599,9 @@ long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go
   int32_t arg6 ;
   flat_handle *arg7 = (flat_handle *) 0 ;
   int64_t arg8 ;
-  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  int64_t arg9 ;
+  int64_t arg10 ;
+  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -8528,11 +8620,13 @@ long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go
     arg7 = _swig_go_6; 
   }
   arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int64_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
   {
-    arg9 = (sidbeam_error*)_swig_go_8.array; 
+    arg11 = (sidbeam_error*)_swig_go_10.array; 
   }
   
-  result = (int64_t)flat_runner_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  result = (int64_t)flat_runner_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
   _swig_go_result = result; 
   return _swig_go_result;
 }

@@ -3,7 +3,8 @@
     tokens = ...                                        # [B, K, L] columns of each prompt's K best SIDs by the target
     valid = sidbeam.align.valid_tokens(constraints, codes)                     # [B, K, L, V]
     kth = sidbeam.align.kth_log_probs(target, tokens, valid)                   # [B, 1, L]
-    loss = alpha * sidbeam.align.atspeed_s(draft, target, kth, valid=valid, top_k=K) + (1 - alpha) * recommendation
+    strict = sidbeam.align.atspeed_s(draft, target, kth, valid=valid, top_k=K, form="released")
+    loss = alpha * strict + (1 - alpha) * recommendation
 
 ``draft`` and ``target`` are logits ``[..., V]``: a row is what a model says after a prompt and a prefix of codes, V the
 columns of its vocabulary. Row i of both is of the same prefix. No gradient goes through the target.
@@ -11,6 +12,7 @@ columns of its vocabulary. Row i of both is of the same prefix. No gradient goes
 | of the paper | here |
 |---|---|
 | AtSpeed-S, eq. 4, over the target's K best SIDs | ``atspeed_s`` |
+| AtSpeed-S, as its authors' code has it | ``atspeed_s(form="released")`` |
 | AtSpeed-R, eq. 8 | ``atspeed_r`` |
 | without density regularization | ``density=False`` |
 | without constrained alignment | ``valid=None`` |
@@ -53,27 +55,43 @@ def atspeed_s(
     valid: Optional[Tensor] = None,
     top_k: Optional[int] = None,
     density: bool = True,
+    form: str = "equation",
     weights: Optional[Tensor] = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """For strict verification: eq. 4, reverse KL and density regularization, sum of q log(q / p) - q log(q / p(y_K)).
+    """For strict verification: reverse KL and density regularization, over the columns that the draft itself likes.
 
-    - ``kth``: log p(y_K), of :func:`kth_log_probs`, broadcast to the rows; needed with ``density``.
-    - ``top_k``: the sums run over the K columns that the draft itself likes best (the paper's V_c); q is not normalized
-      over them, so that the loss can draw probability to those with p > p(y_K). None: over all of the row, where q sums
-      to 1 and p(y_K) has no gradient.
+    - ``kth``: log p(y_K), of :func:`kth_log_probs`, broadcast to the rows; eq. 4 needs it with ``density``.
+    - ``top_k``: the sums run over the K columns that the draft itself likes best (the paper's V_c). None: over all of
+      the row.
+    - ``form``: "equation", eq. 4: the sum of q log(q / p) - q log(q / p(y_K)), where q and p are not normalized over
+      the K columns. "released", after the authors' code: q' and p' are, and the sum is of q' log(q' / p') - p'_K q' log
+      q', where p'_K is that of the last of the K columns there are.
 
-    The entropies of the two terms cancel: what is computed is the sum of q (log p(y_K) - log p). The released code has
-    q and p normalized over the K columns, and p(y_K) as a factor of the entropy instead.
-    A column of the sum where p is 0 makes the loss infinite.
+    The two forms are not alike. In eq. 4 the entropies of the two terms cancel, what is left is the sum of
+    q (log p(y_K) - log p), which is linear in q and least where all of q is on the target's best column: a draft that
+    learns nothing else drops the columns from the second to the K-th, which strict verification needs. The released
+    form is least where q' is p' to the power of 1 / (1 - p'_K), next to p' itself; of the columns beyond the K it
+    learns nothing, which is left to the recommendation loss. (p(y_K) in the place of p'_K fails: it is 1 wherever the
+    K-th SID's prefix has one child.)
+    Without ``density`` eq. 4 is least at q = p / e, which drives probability out of the K columns; the released form at
+    q' = p'. A column of the sum where p is 0 makes the loss infinite.
     """
-    (log_q, log_p), share = _distributions([draft, target.detach()], valid, weights)
-    if density and kth is None:
+    if form not in ("equation", "released"):
+        raise InvalidArgument(f"form is {form!r}, expected 'equation' or 'released'")
+    if density and form == "equation" and kth is None:
         raise InvalidArgument("kth is None, expected log p(y_K) of each row, or density=False")
+    (log_q, log_p), share = _distributions([draft, target.detach()], valid, weights)
     among = _best(log_q, top_k)
     log_q, log_p = log_q.gather(-1, among), log_p.gather(-1, among)
-    against = kth.detach().to(log_q.dtype).unsqueeze(-1) if density and kth is not None else log_q
     inside = log_q > -torch.inf  # 0 log 0 = 0
+    against = log_q
+    if form == "released":
+        log_q, log_p = F.log_softmax(log_q, -1), F.log_softmax(log_p, -1)
+        last = log_p.gather(-1, inside.sum(-1, keepdim=True) - 1)  # _best() puts what is not valid behind
+        against = torch.where(inside, log_q, 0) * (1 - density * last.exp())
+    elif density and kth is not None:
+        against = kth.detach().to(log_q.dtype).unsqueeze(-1)
     terms = log_q.exp() * torch.where(inside, against - log_p, 0)
     return _reduced(terms.sum(-1), share, reduction)
 
@@ -211,10 +229,10 @@ def _distributions(
 
 
 def _best(log_probs: Tensor, top_k: Optional[int]) -> Tensor:
-    """[..., K] columns; all of them for None."""
+    """[..., K] columns, best first; all of them for None."""
     columns = log_probs.shape[-1]
     if top_k is None:
-        return torch.arange(columns, device=log_probs.device).expand(log_probs.shape)
+        return log_probs.detach().argsort(-1, descending=True)
     if top_k < 1:
         raise InvalidArgument(f"top_k is {top_k}, expected at least 1")
     return log_probs.detach().topk(min(top_k, columns), -1).indices

@@ -120,7 +120,7 @@ class Weights(enum.IntEnum):
 
 
 class Speculate(enum.IntEnum):
-    """How a runner's draft is verified: results stay the model's own, or by draws, which runners refuse."""
+    """How a runner's draft is verified: results stay the model's own, or are draws by its distribution."""
 
     STRICT = _native.SIDBEAM_SPECULATE_STRICT
     RELAXED = _native.SIDBEAM_SPECULATE_RELAXED

@@ -18,9 +18,11 @@ import numpy as np
 
 from . import _native
 from .arrays import host, host_view
-from .enums import Normalization, Speculate, Strategy, member
+from .draft import DraftHead
+from .enums import Mode, Normalization, Speculate, Strategy, member
 from .errors import BadState, InvalidArgument, SidbeamError
 from .handle import Handle
+from .hidden import HiddenPath
 from .index import Constraint, ConstraintLike, Index, constraint_of
 from .model import Model
 from .runtime import Runtime
@@ -255,9 +257,21 @@ class Runner(Handle):
       several lanes follow each other), to change its logits in place: interpolation, bias. On the CPU. An exception
       ends the request, whose caller gets it. It must not call :meth:`run`, :meth:`drain` or :meth:`close`.
 
-    - ``draft``: a smaller model of the same tokens that writes levels ahead, so that ``model`` is run less often, for
-      the same results to the bit; both on the CPU, without ``adjust``. ``draft_beams``: of its search, ``beams`` or
-      more; 0: as many. ``speculate``: "strict"; "relaxed" is :class:`Unsupported`.
+    - ``draft``: a smaller model of the same tokens that writes levels ahead, so that ``model`` is run less often; both
+      on the CPU, without ``adjust``. ``draft_beams``: of its search, ``beams`` or more; 0: as many. ``speculate``:
+      "strict": the same results to the bit. "relaxed": the beams of a level are draws from the model's distribution
+      over all continuations, each exactly and independently, so that a SID may be found repeatedly; with
+      ``without_replacement``, which more ``draft_beams`` than ``beams`` need, different ones, approximately. Strategy
+      "trie", SIDs of fixed length.
+    - ``mode``: "stochastic": requests draw SIDs without replacement by the model's own law, with the same bits where
+      there is a draft; on the CPU. :class:`Session` says more.
+    - ``head``: NEZHA's :class:`DraftHead`, on the CPU: the model reads the prompt, ``begin_tokens`` and
+      ``placeholders``, a token per level, in one pass, and the head writes the SIDs from its hidden states, as
+      :class:`DraftDecoder` does. ``strategy``: "trie", or "hash_final" for verification at the last level. The
+      vocabulary is not used; there is no ``draft``, and ``adjust`` sees the level's codes alone.
+    - ``top_k``: of the strategies "hash_final" and "sorted_topk"; 0: M.
+    - ``output_path``: with normalization "valid" a level's logits are those of the beams' children alone, or a product
+      of all of the level's: "fastest", "children", "product". It changes no result.
 
     All memory of the lanes is taken here. At the end of the interpreter runners are closed. After a fork the child
     needs a runner of its own. Raises :class:`InvalidArgument`, :class:`MissingSection`, :class:`Unsupported`,
@@ -290,12 +304,20 @@ class Runner(Handle):
         draft: Optional[Model] = None,
         draft_beams: int = 0,
         speculate: Union[Speculate, str] = Speculate.STRICT,
+        without_replacement: bool = False,
+        mode: Union[Mode, str] = Mode.SEARCH,
+        head: Optional[DraftHead] = None,
+        placeholders: Any = None,
+        top_k: int = 0,
+        output_path: Union[HiddenPath, str] = HiddenPath.FASTEST,
         runtime: Optional[Runtime] = None,
     ) -> None:
         if not isinstance(model, Model):
             raise InvalidArgument(f"model is {type(model).__name__}, expected a Model")
         if draft is not None and not isinstance(draft, Model):
             raise InvalidArgument(f"draft is {type(draft).__name__}, expected a Model")
+        if head is not None and not isinstance(head, DraftHead):
+            raise InvalidArgument(f"head is {type(head).__name__}, expected a DraftHead")
         held = constraint_of(constraint)
         codes = held.info.codes
         self.model, self.beams = model, beams
@@ -317,18 +339,24 @@ class Runner(Handle):
             ("ADJUST", adjust is not None),
             ("SPECULATE", member(Speculate, speculate)),
             ("DRAFT_BEAMS", draft_beams),
+            ("WITHOUT_REPLACEMENT", bool(without_replacement)),
+            ("MODE", member(Mode, mode)),
+            ("TOP_K", top_k),
+            ("OUTPUT_PATH", member(HiddenPath, output_path)),
         ):
             numbers[getattr(_native, f"FLAT_RUNNER_{name}")] = value
         self._handle = _native.flat_runner_create(
             self._runtime._handle,
             model._handle,
             None if draft is None else draft._handle,
+            None if head is None else head._handle,
             held._handle,
             numbers,
             inverse_temperature,
             soft_cap,
             *native_vocabulary(vocabulary, len(codes)),
             None if begin_tokens is None else host(begin_tokens, np.int32, "begin_tokens"),
+            None if placeholders is None else host(placeholders, np.int32, "placeholders"),
         )
         self._desk = _Desk(_native.flat_runner_events(self._handle), codes, adjust)
         _open.add(self)
@@ -342,6 +370,8 @@ class Runner(Handle):
         deadline_us: int = 0,
         constraint: Optional[ConstraintLike] = None,
         context: Any = None,
+        seed: int = 0,
+        sampling_request: int = 0,
     ) -> Result:
         """Runs one request on this thread, as soon as it is its turn and a lane is free.
 
@@ -350,6 +380,8 @@ class Runner(Handle):
         - ``deadline_us``: microseconds from now on within which it must start; 0: none.
         - ``constraint``: None: the runner's; another must have the same codes per level.
         - ``context``: anything, for ``adjust``.
+        - ``seed``, ``sampling_request``: keys of the random numbers of a runner that draws ("relaxed", "stochastic"):
+          requests with equal pairs draw alike. Otherwise 0.
 
         Raises :class:`InvalidArgument` (a token out of the vocabulary, an empty prompt or one too long; NaN or +inf in
         logits), :class:`QueueFull`, :class:`DeadlineExceeded`, :class:`Cancelled`, :class:`BadState` (closed).
@@ -359,7 +391,7 @@ class Runner(Handle):
         numbers = np.zeros(_native.FLAT_RESULT_COUNT, np.int64)
         self._desk.requests[tag] = request
         try:
-            arguments = self._arguments(tokens, beams, priority, constraint, deadline_us)
+            arguments = self._arguments(tokens, beams, priority, constraint, deadline_us, seed, sampling_request)
             _native.flat_runner_run(self._handle, tag, *arguments, numbers)
             return _result(numbers, request.constraint)
         except SidbeamError as error:
@@ -376,6 +408,8 @@ class Runner(Handle):
         deadline_us: int = 0,
         constraint: Optional[ConstraintLike] = None,
         context: Any = None,
+        seed: int = 0,
+        sampling_request: int = 0,
     ) -> Future[Result]:
         """Takes a request, with the arguments of :meth:`run`, and returns a future of its :class:`Result`.
 
@@ -391,7 +425,7 @@ class Runner(Handle):
         tag = next(self._tags)
         self._desk.requests[tag] = _Request(context, held, future, self)
         try:
-            arguments = self._arguments(tokens, beams, priority, constraint, deadline_us)
+            arguments = self._arguments(tokens, beams, priority, constraint, deadline_us, seed, sampling_request)
             future.request = _native.flat_runner_submit(self._handle, tag, *arguments)
         except BaseException:
             del self._desk.requests[tag]
@@ -399,14 +433,21 @@ class Runner(Handle):
         return future
 
     def _arguments(
-        self, tokens: Any, beams: int, priority: int, constraint: Optional[ConstraintLike], deadline_us: int
+        self,
+        tokens: Any,
+        beams: int,
+        priority: int,
+        constraint: Optional[ConstraintLike],
+        deadline_us: int,
+        seed: int,
+        sampling_request: int,
     ) -> tuple[Any, ...]:
         ids = host(tokens, np.int32, "tokens") if np.size(tokens) else np.empty(0, np.int32)
         if ids.ndim not in (1, 2):
             raise InvalidArgument(f"tokens has shape {ids.shape}, expected (positions,) or (positions, group)")
         group = ids.shape[1] if ids.ndim == 2 else 1
         held = None if constraint is None else constraint_of(constraint)._handle
-        return ids, group, beams, priority, held, deadline_us
+        return ids, group, beams, priority, held, deadline_us, seed, sampling_request
 
     def cancel(self, request: Union[int, Future[Result]]) -> None:
         """Ends a request, given its future or its number, as :class:`Cancelled`: a waiting one now, a running one at

@@ -19,6 +19,18 @@
  *   const sidbeam_rows hidden = sidbeam_rows_dense(states, SIDBEAM_DTYPE_F32, 8, levels + 1, width);
  *   args.hidden = &hidden;
  *   TRY(sidbeam_draft_decoder_run(decoder, &args, &result, &err));
+ *
+ * On CUDA (sidbeam_draft_config.device_type) a run is enqueued on the caller's stream, and nothing waits for it; hidden
+ * states and results are in the device's memory. What differs:
+ *   - Calls of one decoder must be ordered: on one stream, or by events between streams.
+ *   - Products are cuBLASLt's. Their inputs are rounded to the type of the weights (f16 and bf16), while states are
+ *     kept in f32; so scores differ from the CPU's by rounding, and where prefixes are about as probable, beams may.
+ *     A request's results have the same bits in any run of as many requests.
+ *   - A decode may be captured in a CUDA graph, a start may not: run is both, and sidbeam_draft_decoder_start() and
+ *     _decode() are its halves. A graph fixes the number of requests and the address and shape of the hidden states;
+ *     constraints and widths are those of the start before its launch.
+ *   - Libraries load their kernels at the first product of a shape, that is of a number of requests, which therefore
+ *     must not be captured. Later runs allocate nothing.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_DRAFT_H
 #define SIDBEAM_DRAFT_H
@@ -142,14 +154,17 @@ typedef struct sidbeam_draft_config {
   /* Held. Its levels and numbers of codes are the head's, its SIDs of one length and, where both name a codebook, its
    * codebook is the head's. */
   sidbeam_index* index;
-  int32_t device_type, device_id; /* SIDBEAM_DEVICE_CPU and 0 */
-  /* Threads of a run, the caller's included, by `execute`, as in sidbeam_runtime_config; 0 or 1: the caller's alone. */
+  /* SIDBEAM_DEVICE_CPU and 0, or SIDBEAM_DEVICE_CUDA and a device's number. The head's weights are uploaded for its
+   * first decoder there, and stay there as long as the head lives. */
+  int32_t device_type, device_id;
+  /* Threads of a run, the caller's included, by `execute`, as in sidbeam_runtime_config; 0 or 1: the caller's alone.
+   * Not read on CUDA. */
   int32_t threads;
   int32_t unused;
   void (*execute)(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data);
   void* execute_context;
-  const sidbeam_allocator* allocator; /* copied; of the decoder's arrays. NULL: that of the C library */
-  /* Instruction set of the products, as in sidbeam_runtime_config; NULL: the best there is. */
+  const sidbeam_allocator* allocator; /* copied; of the decoder's arrays of the host. NULL: that of the C library */
+  /* Instruction set of the products, as in sidbeam_runtime_config; NULL: the best there is. Not read on CUDA. */
   const char* cpu_target;
 } sidbeam_draft_config;
 #define SIDBEAM_DRAFT_CONFIG_INIT                                                                                   \
@@ -166,11 +181,13 @@ typedef struct sidbeam_draft_args {
   /* [requests], of the same levels and numbers of codes. NULL, or an entry that is NULL: all of the decoder's index. */
   sidbeam_constraint* const* constraints;
   const int32_t* widths; /* [requests] beams: 1 .. M, or 0 for M; NULL: M */
+  void* stream;          /* CUDA stream; not read on the CPU */
 } sidbeam_draft_args;
 #define SIDBEAM_DRAFT_ARGS_INIT \
-  { (uint32_t)sizeof(sidbeam_draft_args), 0, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_draft_args), 0, NULL, NULL, NULL, NULL }
 
-/* Views of the decoder's arrays, valid until its next run. Beams that found no SID come last. */
+/* Views of the decoder's arrays, valid until its next run. Beams that found no SID come last. On CUDA addresses of the
+ * device, always the same, to be read in the order of the stream. */
 typedef struct sidbeam_draft_result {
   uint32_t struct_size;            /* sizeof(sidbeam_draft_result), set by the caller */
   int32_t requests, beams, levels; /* of the run; M, L */
@@ -184,18 +201,30 @@ typedef struct sidbeam_draft_result {
   { (uint32_t)sizeof(sidbeam_draft_result), 0, 0, 0, NULL, NULL, NULL, NULL, NULL }
 
 /* Makes a decoder and all its memory: afterwards only a run whose constraints are wider than those before takes more.
- * It holds the runtime, the head and the index.
+ * It holds the runtime, the head and the index. On CUDA the index is uploaded if it is not there yet; those of runs'
+ * constraints must have been.
  * Errors: INVALID_ARGUMENT (config, another number of levels or codes, another codebook: the message says which, what
  * was expected and what came), MISSING_SECTION (the index was built without what the verification needs), UNSUPPORTED
- * (SIDs of variable length, a device that is not offered), OUT_OF_MEMORY. */
+ * (SIDs of variable length), NO_DEVICE, OUT_OF_MEMORY, on CUDA DEVICE_ERROR. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_create(
     sidbeam_runtime* runtime, const sidbeam_draft_config* config, sidbeam_draft_decoder** out, sidbeam_error* err);
 /* Decodes all levels of all requests of `args`.
  * Errors: INVALID_ARGUMENT (hidden states of another shape, more requests than B, a width, a constraint of another
  * shape), MISSING_SECTION, UNSUPPORTED (of a constraint), NO_DEVICE (hidden states of another device), OUT_OF_MEMORY;
- * the decoder can be used as before. */
+ * on CUDA BAD_STATE (an index that is not on the device, a stream that is being captured) and DEVICE_ERROR. The decoder
+ * can be used as before. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_run(
     sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_draft_result* out, sidbeam_error* err);
+/* The halves of a run, for CUDA graphs, which hold the second alone. The first starts as many requests as hidden.slots
+ * says, with `constraints` and `widths`, and ends all others; it reads nothing else of the hidden states. The decoder
+ * holds the constraints until the next start. The second decodes hidden.slots requests; it reads no constraints and no
+ * widths. Of a request that has not been started it finds nothing; what has been decoded since its start is found
+ * again. After a failure start anew. Errors: those of a run. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_start(
+    sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_error* err);
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_decode(
+    sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_draft_result* out, sidbeam_error* err);
+/* On CUDA memory is freed at once: the decoder's work must have ended. */
 SIDBEAM_API void sidbeam_draft_decoder_destroy(sidbeam_draft_decoder* decoder);
 
 #ifdef __cplusplus

@@ -77,9 +77,11 @@ SIDBEAM_API void sidbeam_output_layer_destroy(sidbeam_output_layer* layer);
 
 /* How a slot's logits are computed. */
 enum {
-  SIDBEAM_HIDDEN_FASTEST = 0,  /* what is expected to be faster, by the layer's measured costs */
-  SIDBEAM_HIDDEN_CHILDREN = 1, /* the children's alone; fails where a step reads more */
-  SIDBEAM_HIDDEN_PRODUCT = 2   /* all columns */
+  SIDBEAM_HIDDEN_FASTEST = 0, /* what is expected to be faster, by the layer's measured costs */
+  /* The children's alone; fails where a step reads more. On the CPU a slot for which hidden_config.children has no room
+   * is multiplied whole, on CUDA a beam. */
+  SIDBEAM_HIDDEN_CHILDREN = 1,
+  SIDBEAM_HIDDEN_PRODUCT = 2 /* all columns */
 };
 
 typedef struct sidbeam_hidden_config {

@@ -63,6 +63,10 @@ typedef struct sidbeam_runner_api {
   void (*hidden_destroy)(sidbeam_hidden* hidden);
   sidbeam_status (*hidden_step)(sidbeam_hidden* hidden, const sidbeam_hidden_step_args* args, sidbeam_error* err);
   sidbeam_status (*hidden_get_stats)(const sidbeam_hidden* hidden, sidbeam_hidden_stats* out, sidbeam_error* err);
+  sidbeam_status (*draft_decoder_start)(
+      sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_error* err);
+  sidbeam_status (*draft_decoder_decode)(
+      sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_draft_result* out, sidbeam_error* err);
 } sidbeam_runner_api;
 
 /* The table for an ABI version, which is the SIDBEAM_RUNNER_ABI_VERSION that the host was compiled with. Static

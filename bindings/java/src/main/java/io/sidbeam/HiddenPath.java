@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** How a {@link HiddenStep} computes a slot's logits. It changes no result. */
+/** How a {@link HiddenStep}, or a {@link Runner}, computes logits. It changes no result. */
 public enum HiddenPath {
   /** What is expected to be faster, by the layer's measured costs. */
   FASTEST(Native.SIDBEAM_HIDDEN_FASTEST),

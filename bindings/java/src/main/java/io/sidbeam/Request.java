@@ -10,6 +10,8 @@ public final class Request {
   int beams;
   int priority;
   long deadlineUs;
+  long seed;
+  long samplingRequest;
   Catalogue catalogue;
   Object context;
 
@@ -75,6 +77,20 @@ public final class Request {
    */
   public Request catalogue(Catalogue catalogue) {
     this.catalogue = catalogue;
+    return this;
+  }
+
+  /**
+   * Keys of the random numbers of a runner that draws ({@link Speculate#RELAXED}, {@link Mode#STOCHASTIC}): requests
+   * with equal pairs draw alike.
+   *
+   * @param seed default 0, as it must be of other runners
+   * @param samplingRequest likewise
+   * @return this
+   */
+  public Request seed(long seed, long samplingRequest) {
+    this.seed = seed;
+    this.samplingRequest = samplingRequest;
     return this;
   }
 

@@ -43,8 +43,9 @@ public final class Runner extends NativeObject {
     Vocabulary v = config.vocabulary;
     try {
       return Native.flat_runner_create(runtime.handle, config.model.handle,
-          config.draft == null ? 0 : config.draft.handle, constraint.handle, config.numbers, config.inverseTemperature,
-          config.softCap, v.offsets, v.maps, v.mapCodes, v.endColumn, config.beginTokens);
+          config.draft == null ? 0 : config.draft.handle, config.head == null ? 0 : config.head.handle,
+          constraint.handle, config.numbers, config.inverseTemperature, config.softCap, v.offsets, v.maps, v.mapCodes,
+          v.endColumn, config.beginTokens, config.placeholders);
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(constraint);
@@ -72,7 +73,8 @@ public final class Runner extends NativeObject {
     Constraint constraint = constraintOf(request);
     try {
       Native.flat_runner_run(handle, tag, request.tokens, request.group, request.beams, request.priority,
-          constraint == null ? 0 : constraint.handle, request.deadlineUs, numbers);
+          constraint == null ? 0 : constraint.handle, request.deadlineUs, request.seed, request.samplingRequest,
+          numbers);
       return Result.take(numbers, under);
     } catch (SidbeamException e) {
       throw unchecked(entry.failure(e));
@@ -101,7 +103,8 @@ public final class Runner extends NativeObject {
     boolean taken = false;
     try {
       future.number = Native.flat_runner_submit(handle, tag, request.tokens, request.group, request.beams,
-          request.priority, constraint == null ? 0 : constraint.handle, request.deadlineUs);
+          request.priority, constraint == null ? 0 : constraint.handle, request.deadlineUs, request.seed,
+          request.samplingRequest);
       taken = true;
       return future;
     } finally {

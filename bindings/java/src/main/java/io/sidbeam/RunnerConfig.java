@@ -16,6 +16,8 @@ public final class RunnerConfig {
   float softCap;
   Consumer<Level> adjust;
   Model draft;
+  DraftHead head;
+  int[] placeholders;
 
   /**
    * One beam, strategy trie, log-softmax over all tokens, one lane with a thread of its own, requests one by one.
@@ -200,8 +202,8 @@ public final class RunnerConfig {
   }
 
   /**
-   * A smaller model of the same tokens that writes levels ahead, so that the model is run less often, for the same
-   * results to the bit. Both on the CPU, without adjust.
+   * A smaller model of the same tokens that writes levels ahead, so that the model is run less often; with
+   * {@link Speculate#STRICT} for the same results to the bit. Both on the CPU, without adjust.
    *
    * @param draft null (the default): none; the runner holds it
    * @return this
@@ -222,12 +224,73 @@ public final class RunnerConfig {
   }
 
   /**
-   * How the draft's levels are verified. Runners with RELAXED are refused with {@link Status#UNSUPPORTED}.
+   * How the draft's levels are verified. RELAXED: the beams of a level are draws from the model's distribution over all
+   * continuations, each exactly and independently, so that a SID may be found repeatedly; strategy TRIE, SIDs of fixed
+   * length. Requests have a {@link Request#seed} then.
    *
    * @param speculate default {@link Speculate#STRICT}
    * @return this
    */
   public RunnerConfig speculate(Speculate speculate) {
     return number(Native.FLAT_RUNNER_SPECULATE, Buffers.given(speculate, "speculate").code);
+  }
+
+  /**
+   * Whether draws of {@link Speculate#RELAXED} are different SIDs, only approximately by the model's law. More beams of
+   * the draft than of the runner need it.
+   *
+   * @param withoutReplacement default false
+   * @return this
+   */
+  public RunnerConfig withoutReplacement(boolean withoutReplacement) {
+    return number(Native.FLAT_RUNNER_WITHOUT_REPLACEMENT, withoutReplacement ? 1 : 0);
+  }
+
+  /**
+   * What a request's beams are: with STOCHASTIC draws of SIDs without replacement, by the model's own law, which have
+   * the same bits where there is a draft. SAMPLE is refused with {@link Status#UNSUPPORTED}. On the CPU.
+   *
+   * @param mode default {@link Mode#SEARCH}
+   * @return this
+   */
+  public RunnerConfig mode(Mode mode) {
+    return number(Native.FLAT_RUNNER_MODE, Buffers.given(mode, "mode").code);
+  }
+
+  /**
+   * NEZHA's draft head, with the model on the CPU: the model reads the prompt, the begin tokens and a placeholder per
+   * level in one pass, and the head writes the SIDs from its hidden states, as a {@link DraftDecoder} does. With
+   * {@link Strategy#TRIE}, or {@link Strategy#HASH_FINAL} for verification at the last level. The vocabulary is not
+   * used; there is no draft, and adjust sees the level's codes alone.
+   *
+   * @param head null (the default): none; the runner holds it
+   * @param placeholders tokens, one per level
+   * @return this
+   */
+  public RunnerConfig head(DraftHead head, int... placeholders) {
+    this.head = head;
+    this.placeholders = placeholders.clone();
+    return this;
+  }
+
+  /**
+   * With {@link Normalization#VALID}: whether a level's logits are those of the beams' children alone, or a product of
+   * all of the level's. It changes no result.
+   *
+   * @param outputPath default {@link HiddenPath#FASTEST}
+   * @return this
+   */
+  public RunnerConfig outputPath(HiddenPath outputPath) {
+    return number(Native.FLAT_RUNNER_OUTPUT_PATH, Buffers.given(outputPath, "outputPath").code);
+  }
+
+  /**
+   * Codes per beam that {@link Strategy#HASH_FINAL} and {@link Strategy#SORTED_TOPK} look up.
+   *
+   * @param topK 0 (the default): as many as beams
+   * @return this
+   */
+  public RunnerConfig topK(int topK) {
+    return number(Native.FLAT_RUNNER_TOP_K, topK);
   }
 }

@@ -5,7 +5,7 @@ package io.sidbeam;
 public enum Speculate {
   /** Results are the model's own to the bit, whatever the draft. */
   STRICT(Native.SIDBEAM_SPECULATE_STRICT),
-  /** By draws, which runners refuse: see {@link Relaxed}. */
+  /** Draws by the model's distribution: see {@link RunnerConfig#speculate}. */
   RELAXED(Native.SIDBEAM_SPECULATE_RELAXED);
 
   final int code;

@@ -10,8 +10,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.api.io.TempDir;
@@ -99,6 +102,63 @@ class RunnerDraftTest {
     }
   }
 
+  /** Lanes, batches and the order of requests change nothing: random numbers are those of the seeds. */
+  private static void assertRepeats(RunnerConfig config) throws Exception {
+    List<CompletableFuture<Result>> pending = new ArrayList<>();
+    boolean differs = false;
+    try (Runner alone = new Runner(config);
+        Runner together = new Runner(config.lanes(2).batch(3, 0, Duration.ofMillis(1)))) {
+      for (int i = 11; i >= 0; i--) {
+        pending.add(together.submit(new Request(HISTORY).seed(5, i)));
+      }
+      for (int i = 0; i < pending.size(); i++) {
+        Result got = pending.get(i).get();
+        assertSame(alone.run(new Request(HISTORY).seed(5, 11 - i)), got);
+        differs |= !Arrays.equals(got.sids(), alone.run(new Request(HISTORY).seed(6, 11 - i)).sids());
+      }
+    }
+    assertTrue(differs, "another seed draws otherwise");
+  }
+
+  @Test
+  void drawsRepeatByTheirSeeds() throws Exception {
+    Model draft = shallow();
+    assertRepeats(config().draft(draft).speculate(Speculate.RELAXED));
+    assertRepeats(config().draft(draft).speculate(Speculate.RELAXED).withoutReplacement(true).draftBeams(8));
+    assertRepeats(config().draft(draft).mode(Mode.STOCHASTIC));
+    try (Runner runner = new Runner(config().draft(draft).speculate(Speculate.RELAXED));
+        Runner different = new Runner(
+            config().draft(draft).speculate(Speculate.RELAXED).withoutReplacement(true).draftBeams(8))) {
+      for (int i = 0; i < 20; i++) {
+        Result draws = runner.run(new Request(HISTORY).seed(1, i));
+        assertEquals(5, draws.scores().length);
+        assertEquals(LEVELS, draws.rounds() + draws.acceptedLevels());
+        long[] ordinals = different.run(new Request(HISTORY).seed(1, i)).ordinals();
+        assertEquals(ordinals.length, Arrays.stream(ordinals).distinct().count());
+      }
+    }
+  }
+
+  @Test
+  void stochasticBeamsAreTheSameWithADraft() throws Exception {
+    try (Runner plain = new Runner(config().mode(Mode.STOCHASTIC));
+        Runner drafted = new Runner(config().mode(Mode.STOCHASTIC).draft(shallow()).draftBeams(8))) {
+      for (int i = 0; i < 20; i++) {
+        Result got = drafted.run(new Request(HISTORY).seed(i, 2));
+        assertSame(plain.run(new Request(HISTORY).seed(i, 2)), got);
+        assertTrue(got.rounds() >= 1);
+      }
+    }
+  }
+
+  @Test
+  void seedsAreOfRunnersThatDraw() {
+    try (Runner runner = new Runner(config())) {
+      refused(Status.INVALID_ARGUMENT, "request.seed is 5, expected 0: the runner searches, and draws nothing",
+          () -> runner.run(new Request(HISTORY).seed(5, 0)));
+    }
+  }
+
   @Test
   void draftsThatMakeNoSenseAreRefused() throws Exception {
     Model draft = shallow();
@@ -106,12 +166,15 @@ class RunnerDraftTest {
         () -> new Runner(config().draft(draft).draftBeams(4)));
     refused(Status.INVALID_ARGUMENT, "expected a model, since config.draft_beams is 6",
         () -> new Runner(config().draftBeams(6)));
-    refused(Status.UNSUPPORTED, "runners have no relaxed rounds",
-        () -> new Runner(config().draft(draft).speculate(Speculate.RELAXED)));
+    refused(Status.INVALID_ARGUMENT, "draft_beams is 6, expected 5, config.beams, or config.without_replacement",
+        () -> new Runner(config().draft(draft).speculate(Speculate.RELAXED).draftBeams(6)));
+    refused(Status.INVALID_ARGUMENT, "without_replacement is 1, expected 0",
+        () -> new Runner(config().draft(draft).withoutReplacement(true)));
+    refused(Status.UNSUPPORTED, "mode is SIDBEAM_MODE_SAMPLE", () -> new Runner(config().mode(Mode.SAMPLE)));
     refused(Status.INVALID_ARGUMENT, "speculate is null", () -> config().speculate(null));
     refused(Status.INVALID_ARGUMENT, "adjust is given, expected NULL beside config.draft",
         () -> new Runner(config().draft(draft).adjust(level -> { })));
     draft.close();
-    refused(Status.BAD_STATE, "model is closed", () -> new Runner(config().draft(draft)));
+    refused(Status.BAD_STATE, "draft model is closed", () -> new Runner(config().draft(draft)));
   }
 }

@@ -1,0 +1,14 @@
+// The kernels of elements, one table per instruction set; all give the same bits. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runner/math/elements.h"
+
+namespace sidbeam::runner {
+
+struct ElementKernels {
+  int32_t cost;  // how many elements of a whole product take as long as one by itself
+  // The elements [from, to).
+  void (*multiply)(const ProductElements& all, int64_t from, int64_t to);
+};
+
+}  // namespace sidbeam::runner

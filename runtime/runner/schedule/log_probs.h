@@ -1,0 +1,28 @@
+// Logits rows as log-probabilities of codes, for rounds that draw: a session keeps those that it does not choose to
+// itself. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "runner/models/output.h"
+#include "runner/schedule/lane.h"
+
+namespace sidbeam::runner {
+
+class LogProbs {
+ public:
+  explicit LogProbs(const LaneConfig& config);
+
+  // out[i] = log-probability of codes[i] at a level, by config.normalization, over [count] codes, which are the valid
+  // ones; -inf for a code without a token. `row` is changed. Returns false, with all of them -inf, where an element
+  // that was read is NaN or +inf.
+  bool of(int32_t level, float* row, const int32_t* codes, int64_t count, float* out) const;
+
+ private:
+  int64_t column(int32_t level, int32_t code) const { return output_.full() ? output_.token(level, code) : 1 + code; }
+
+  const OutputColumns& output_;
+  const int32_t normalization_;
+  const float factor_, soft_cap_;
+  const CpuTarget target_;
+};
+
+}  // namespace sidbeam::runner

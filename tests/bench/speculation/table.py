@@ -1,0 +1,142 @@
+"""Prints README.md's tables of speculation from a results file.
+
+    python3 tests/bench/speculation/table.py tests/bench/results/speculation.json
+
+SPDX-License-Identifier: Apache-2.0
+"""
+import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import measurements
+
+MISSING = "–"
+
+
+class Found:
+    """Measurements of one table by name, unit and what their case holds."""
+
+    def __init__(self, all_of_them, table):
+        self.all = [m for m in all_of_them if m["table"] == table]
+
+    def cell(self, name, unit, digits, **case):
+        """The one median of this name and unit whose case has these values; as text."""
+        picked = [m["median"] for m in self.all if (m["name"], m["unit"]) == (name, unit)
+                  and all(m["case"].get(key) == value for key, value in case.items())]
+        if len(picked) > 1:
+            raise ValueError(f"{len(picked)} measurements of {name} in {unit} for {case}")
+        return f"{picked[0]:.{digits}f}" if picked else MISSING
+
+    def values(self, key, **case):
+        """Those of a key ("name" too), in the order of the file."""
+        kept = [m for m in self.all if all(m["case"].get(k) == v for k, v in case.items())]
+        return list(dict.fromkeys(m["name"] if key == "name" else m["case"][key] for m in kept
+                                  if key == "name" or key in m["case"]))
+
+
+STRICT = {"verify": "strict", "drafted": 2}
+RELAXED = {"verify": "relaxed", "temperature": 1.0}
+ACCEPTED = "accepted levels"
+
+
+def table(head, rows):
+    """Lines of Markdown; rows without any figure are left out."""
+    rows = [row for row in rows if any(not str(cell).startswith(MISSING) for cell in row[1:])]
+    if not rows:
+        return []
+    return ["| " + " | ".join(map(str, row)) + " |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def kinds(found, case):
+    """Accepted levels of each draft by K."""
+    beams = sorted(found.values("K", **case))
+    names = [name for name in found.values("name", K=1, **case)]
+    return table([case["verify"], *(f"K={k}" for k in beams)],
+                 [[name, *(found.cell(name, ACCEPTED, 2, K=k, N=max(k, 40), **case) for k in beams)]
+                  for name in names])
+
+
+def work(found):
+    """Calls and rows of the target by K, for two drafted levels and for one."""
+    rows = []
+    for k in sorted(found.values("K", **STRICT)):
+        rows.append([k, *(found.cell("AtSpeed-S", unit, digits, verify="strict", K=k, N=max(k, 40), drafted=drafted)
+                          for drafted in (2, 1)
+                          for unit, digits in ((ACCEPTED, 2), ("target calls", 2), ("target rows", 0)))])
+    return table(["K", "accepted, γ=2", "calls", "rows", "accepted, γ=1", "calls", "rows"], rows)
+
+
+def varied(found):
+    """Accepted levels at K=10 by N."""
+    rows = []
+    for n in sorted(set(found.values("N", K=10, **STRICT)) & set(found.values("N", K=10, **RELAXED))):
+        strict, relaxed = {"K": 10, "N": n, **STRICT}, {"K": 10, "N": n, **RELAXED}
+        rows.append([n, *(found.cell("AtSpeed-S", unit, digits, **strict)
+                          for unit, digits in ((ACCEPTED, 2), ("target rows", 0))),
+                     *(found.cell("AtSpeed-R", unit, digits, **relaxed)
+                       for unit, digits in ((ACCEPTED, 2), ("target rows", 0)))])
+    return table(["N", "S, strict", "rows", "R, relaxed", "rows"], [row for row in rows if row[1] != MISSING])
+
+
+def parts(found):
+    """Ablations and strengths, K=10, N=40."""
+    case = {"K": 10, "N": 40}
+    names = [name for name in found.values("name", **case, **STRICT)]
+    return table(["K=10, N=40", "strict", "relaxed"],
+                 [[name, found.cell(name, ACCEPTED, 2, **case, **STRICT),
+                   found.cell(name, ACCEPTED, 2, **case, **RELAXED)] for name in names])
+
+
+def tempered(found):
+    """Recall@K against temperature."""
+    rows = []
+    for k in (5, 10):
+        cells = [found.cell("target alone", "recall", 4, verify="strict", K=k, temperature=0.0)]
+        for t in (0.5, 1.0):
+            cells += [found.cell(name, "recall", 4, verify="relaxed", K=k, N=n, temperature=t)
+                      for name, n in (("target alone", k), ("AtSpeed-R", 40))]
+        rows.append([f"Recall@{k}", *cells])
+    return table(["", "T=0", "T=0.5, target", "T=0.5, AtSpeed-R", "T=1, target", "T=1, AtSpeed-R"], rows)
+
+
+def times(found, target, wide):
+    """Microseconds of processor time by K: plain search, and rounds by N; the share of decoding."""
+    of = {"target": target, "wide": wide}
+    prompt, rows = found.cell("prompt alone", "us", 0, **of), []
+    draft = next(name for name in found.values("name", **of) if name.endswith(", N=20")).removesuffix(", N=20")
+    for k in sorted(found.values("K", **of)):
+        plain = found.cell("plain search", "us", 0, K=k, **of)
+        names = ["N=K" if k < 20 else f"N={k}", "N=20", "N=40", "N=60"]
+        cells = [found.cell(f"{draft}, {name}", unit, digits, K=k, **of)
+                 for name in names for unit, digits in (("us", 0), (ACCEPTED, 2))]
+        share = MISSING if MISSING in (prompt, plain) else f"{100 * (1 - float(prompt) / float(plain)):.0f} %"
+        rows.append([k, plain, share, *(f"{us} ({accepted})" for us, accepted in zip(cells[::2], cells[1::2]))])
+    head = [f"{target} x {wide}: K (prompt alone {prompt} us)", "plain", "of it decoding", "N=K", "N=20", "N=40"]
+    return table([*head, "N=60"], rows)
+
+
+def costs(found):
+    """The cost model's coefficients."""
+    names = ("start", "call", "row", "draft_start", "draft_call", "draft_row")
+    rows = [[f"{target} x {wide}", *(found.cell(name, "us", 1, target=target, wide=wide) for name in names),
+             found.cell("worst error", "share", 3, target=target, wide=wide)]
+            for target in found.values("target") for wide in found.values("wide", target=target)]
+    return table(["us", *(name.replace("_", " ") for name in names), "worst error"], rows)
+
+
+def tables(all_of_them):
+    """Every table, as lines; in the order of README.md."""
+    found, cost = Found(all_of_them, "speculation"), Found(all_of_them, "cost")
+    made = [kinds(found, STRICT), kinds(found, RELAXED), parts(found), work(found), varied(found), tempered(found)]
+    made += [times(found, target, wide) for target in found.values("target")
+             for wide in found.values("wide", target=target)]
+    return [lines for lines in (*made, costs(cost)) if lines]
+
+
+def main():
+    _, found = measurements.read_document(sys.argv[1])
+    print("\n\n".join("\n".join(lines) for lines in tables(found)))
+
+
+if __name__ == "__main__":
+    main()

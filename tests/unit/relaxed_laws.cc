@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relaxed_laws.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+
+namespace sidbeam::runner::laws {
+namespace {
+
+using Weights = std::vector<double>;
+using Draws = std::vector<size_t>;
+using Visit = std::function<void(const Draws& draws, double probability)>;
+
+constexpr double kNothing = -std::numeric_limits<double>::infinity();
+
+double sum_of(const Weights& weights) { return std::accumulate(weights.begin(), weights.end(), 0.0); }
+
+// Valid continuations of paths, and the log-probabilities of both models.
+struct Level {
+  Paths paths;
+  std::vector<size_t> parents;  // number of the path before
+  Weights target, draft;        // log-probabilities of the sequence
+};
+
+// Beams of a round: what the draft has, in order, with the log-probabilities by which it goes on, and which of these
+// the target has.
+struct Beams {
+  Paths paths;
+  Weights target, draft;
+  std::vector<bool> kept;
+};
+
+Level level_after(const Question& question, const Beams& beams) {
+  Level level;
+  for (size_t beam = 0; beam < beams.paths.size(); ++beam) {
+    Path path = beams.paths[beam];
+    path.push_back(0);
+    for (int32_t code = 0; code < question.world.codes[path.size() - 1]; ++code) {
+      path.back() = code;
+      const bool valid = std::any_of(question.sids.begin(), question.sids.end(), [&](const Path& sid) {
+        return std::equal(path.begin(), path.end(), sid.begin());
+      });
+      if (!valid) continue;
+      level.paths.push_back(path);
+      level.parents.push_back(beam);
+      level.target.push_back(beams.kept[beam] ? beams.target[beam] + log_prob(question, path, trees::Kind::kSame)
+                                              : kNothing);
+      level.draft.push_back(beams.draft[beam] + log_prob(question, path, question.draft));
+    }
+  }
+  return level;
+}
+
+Weights normalized(const Weights& log_probs) {
+  Weights weights;
+  for (const double log_prob : log_probs) weights.push_back(std::exp(log_prob));
+  const double sum = sum_of(weights);
+  for (double& weight : weights) weight = sum > 0 ? weight / sum : 0;
+  return weights;
+}
+
+// Every way to draw up to `count` different ones, from the first of the distributions that has any left.
+void draw_different(const std::vector<Weights>& from, size_t count, const Draws& drawn, double probability,
+                    const Visit& visit) {
+  if (drawn.size() < count) {
+    for (Weights left : from) {
+      for (const size_t i : drawn) left[i] = 0;
+      const double sum = sum_of(left);
+      if (sum <= 0) continue;
+      for (size_t i = 0; i < left.size(); ++i) {
+        if (left[i] <= 0) continue;
+        Draws next = drawn;
+        next.push_back(i);
+        draw_different(from, count, next, probability * left[i] / sum, visit);
+      }
+      return;
+    }
+  }
+  visit(drawn, probability);
+}
+
+void draw_independent(const Weights& from, size_t count, const Draws& drawn, double probability, const Visit& visit) {
+  if (drawn.size() == count || sum_of(from) <= 0) return visit(drawn, probability);
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] <= 0) continue;
+    Draws next = drawn;
+    next.push_back(i);
+    draw_independent(from, count, next, probability * from[i], visit);
+  }
+}
+
+// Every set of accepted drafts, in their order.
+void accept(const Weights& ratio, const Draws& drafts, size_t at, const Draws& accepted, double probability,
+            const Visit& visit) {
+  if (probability <= 0) return;
+  if (at == drafts.size()) return visit(accepted, probability);
+  Draws with = accepted;
+  with.push_back(drafts[at]);
+  accept(ratio, drafts, at + 1, with, probability * ratio[drafts[at]], visit);
+  accept(ratio, drafts, at + 1, accepted, probability * (1 - ratio[drafts[at]]), visit);
+}
+
+size_t positive(const Weights& weights) {
+  return static_cast<size_t>(std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; }));
+}
+
+// What becomes of one level's drafts: K of the accepted, or all of them and draws from the rest.
+void verify(const Level& level, const Draws& drafts, size_t beams, double probability, const Visit& visit) {
+  const Weights p = normalized(level.target);
+  Weights among = level.draft;  // q is over what the target's beams may continue with, as p is
+  Draws kept;
+  for (size_t i = 0; i < among.size(); ++i)
+    if (level.target[i] == kNothing) among[i] = kNothing;
+  for (const size_t draft : drafts)
+    if (among[draft] > kNothing) kept.push_back(draft);
+  const Weights q = normalized(among);
+  Weights ratio(p.size()), rest(p.size());
+  for (size_t i = 0; i < p.size(); ++i) {
+    ratio[i] = q[i] > 0 ? std::min(1.0, p[i] / q[i]) : 0;
+    rest[i] = std::max(0.0, p[i] - q[i]);
+    if (rest[i] < 1e-12) rest[i] = 0;
+  }
+  const size_t wanted = std::min(beams, positive(p));
+  accept(ratio, kept, 0, {}, probability, [&](const Draws& accepted, double each) {
+    if (accepted.size() < wanted) return draw_different({rest, p}, wanted, accepted, each, visit);
+    Weights same(p.size());
+    for (const size_t i : accepted) same[i] = 1;
+    draw_different({same}, wanted, {}, each, visit);
+  });
+}
+
+// Beams where a round begins.
+Beams roots(const Paths& paths, const Weights& target) {
+  return {paths, target, target, std::vector<bool>(paths.size(), true)};
+}
+
+// What a level's draws leave: the paths, their log-probabilities by the target, and, unless the round has ended, the
+// draft's beams with them.
+struct After {
+  bool goes_on = false;
+  Beams beams;
+};
+
+After after(const Level& level, const Draws& drafts, const Draws& drawn) {
+  After next;
+  const auto has = [](const Draws& all, size_t i) { return std::find(all.begin(), all.end(), i) != all.end(); };
+  next.goes_on = std::all_of(drawn.begin(), drawn.end(), [&](size_t i) { return has(drafts, i); });
+  Draws members = next.goes_on ? drafts : drawn;
+  std::sort(members.begin(), members.end());
+  for (const size_t i : members) {
+    next.beams.paths.push_back(level.paths[i]);
+    next.beams.target.push_back(level.target[i]);
+    next.beams.draft.push_back(next.goes_on ? level.draft[i] : level.target[i]);
+    next.beams.kept.push_back(has(drawn, i));
+  }
+  return next;
+}
+
+// States that are the same go on alike.
+using State = std::pair<Paths, std::pair<std::vector<bool>, bool>>;
+
+void next_levels(const Question& question, const Beams& beams, double probability, Law& law) {
+  const size_t depth = beams.paths.front().size();
+  const Level level = level_after(question, beams);
+  const auto drafts = static_cast<size_t>(question.drafts), wanted = static_cast<size_t>(question.beams);
+  const bool last = depth + 1 == question.world.codes.size();
+  std::map<State, std::pair<double, Beams>> states;
+  const auto finish = [&](const Draws& drafted, const Draws& drawn, double each) {
+    Paths sids;
+    for (const size_t i : drawn) sids.push_back(level.paths[i]);
+    std::sort(sids.begin(), sids.end());
+    if (last) {
+      law[sids] += each;
+      return;
+    }
+    After next = after(level, drafted, drawn);
+    auto& state = states[{next.beams.paths, {next.beams.kept, next.goes_on}}];
+    state.first += each;
+    state.second = std::move(next.beams);
+  };
+  const Visit draw_alone = [&](const Draws& drawn, double each) { finish({}, drawn, each); };
+  if (last || positive(normalized(level.draft)) == 0) {
+    draw_different({normalized(level.target)}, wanted, {}, probability, draw_alone);
+  } else {
+    draw_different({normalized(level.draft)}, drafts, {}, probability, [&](const Draws& drafted, double each) {
+      verify(level, drafted, wanted, each,
+             [&](const Draws& drawn, double of_drawn) { finish(drafted, drawn, of_drawn); });
+    });
+  }
+  for (const auto& [key, state] : states) next_levels(question, state.second, state.first, law);
+}
+
+// Of the target alone.
+void target_levels(const Question& question, const Beams& beams, bool with_replacement, double probability, Law& law) {
+  const Level level = level_after(question, beams);
+  const size_t wanted = static_cast<size_t>(question.beams), depth = beams.paths.front().size();
+  std::map<Paths, std::pair<double, Beams>> states;
+  const Visit visit = [&](const Draws& drawn, double each) {
+    Paths sids;
+    for (const size_t i : drawn) sids.push_back(level.paths[i]);
+    std::sort(sids.begin(), sids.end());
+    if (depth + 1 == question.world.codes.size()) {
+      law[sids] += each;
+      return;
+    }
+    Draws members = drawn;
+    std::sort(members.begin(), members.end());
+    members.erase(std::unique(members.begin(), members.end()), members.end());
+    const Beams next = after(level, members, members).beams;
+    auto& state = states[next.paths];
+    state.first += each;
+    state.second = next;
+  };
+  if (with_replacement)
+    draw_independent(normalized(level.target), wanted, {}, probability, visit);
+  else
+    draw_different({normalized(level.target)}, wanted, {}, probability, visit);
+  for (const auto& [paths, state] : states) target_levels(question, state.second, with_replacement, state.first, law);
+}
+
+double log_sum(const Weights& x) {
+  const double largest = *std::max_element(x.begin(), x.end());
+  double sum = 0;
+  for (const double each : x) sum += std::exp(each - largest);
+  return largest + std::log(sum);
+}
+
+}  // namespace
+
+std::set<Path> made_sids(const fakes::Codes& codes, int64_t sids, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::set<Path> all;
+  for (int64_t i = 0; i < sids; ++i) {
+    Path sid;
+    for (const int32_t count : codes) sid.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(count)));
+    all.insert(sid);
+  }
+  return all;
+}
+
+double log_prob(const Question& question, const Path& path, trees::Kind kind) {
+  const fakes::World& world = question.world;
+  const auto level = static_cast<int32_t>(path.size()) - 1;
+  fakes::Codes tokens;
+  for (size_t l = 0; l + 1 < path.size(); ++l) tokens.push_back(static_cast<int32_t>(world.offsets[l] + path[l]));
+  const double factor = world.inverse_temperature > 0 ? double{world.inverse_temperature} : 1.0;
+  const auto x = [&](int64_t column) {
+    double value = double{trees::changed(kind, world.element(question.prompt, tokens, level, column), column)};
+    if (world.soft_cap > 0 && std::isfinite(value))
+      value = double{world.soft_cap} * std::tanh(value / double{world.soft_cap});
+    return factor * value;
+  };
+  const auto column_of = [&](int32_t code) {
+    return world.output->full() ? world.offsets[static_cast<size_t>(level)] + code : int64_t{1} + code;
+  };
+  Weights all;
+  if (world.normalization == SIDBEAM_NORMALIZE_FULL) {
+    for (int64_t column = 0; column < world.tokens; ++column) all.push_back(x(column));
+  } else {
+    Path sibling = path;
+    for (int32_t code = 0; code < world.codes[static_cast<size_t>(level)]; ++code) {
+      sibling.back() = code;
+      const bool valid = std::any_of(question.sids.begin(), question.sids.end(), [&](const Path& sid) {
+        return std::equal(sibling.begin(), sibling.end(), sid.begin());
+      });
+      if (valid || world.normalization == SIDBEAM_NORMALIZE_LEVEL) all.push_back(x(column_of(code)));
+    }
+  }
+  const double sum = log_sum(all), own = x(column_of(path.back()));
+  return std::isfinite(sum) ? own - sum : kNothing;  // NaN, and nothing but -inf, draft nothing
+}
+
+Law draws_with_replacement(const Question& question) {
+  Law law;
+  target_levels(question, roots({{}}, {0}), true, 1, law);
+  return law;
+}
+
+Law draws_without_replacement(const Question& question) {
+  Law law;
+  target_levels(question, roots({{}}, {0}), false, 1, law);
+  return law;
+}
+
+Law released_rounds(const Question& question) {
+  Law law;
+  next_levels(question, roots({{}}, {0}), 1, law);
+  return law;
+}
+
+double total_variation(const Law& a, const Law& b) {
+  double sum = 0;
+  for (const auto& [paths, probability] : a) {
+    const auto found = b.find(paths);
+    sum += std::fabs(probability - (found == b.end() ? 0 : found->second));
+  }
+  for (const auto& [paths, probability] : b)
+    if (a.find(paths) == a.end()) sum += probability;
+  return sum / 2;
+}
+
+}  // namespace sidbeam::runner::laws

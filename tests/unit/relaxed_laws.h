@@ -1,0 +1,42 @@
+// The laws of relaxed rounds by enumeration, in float64: every draw, decision and round of small worlds. Shares no code
+// with the runtime. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "runner_trees.h"
+
+namespace sidbeam::runner::laws {
+
+using Path = std::vector<int32_t>;  // codes
+using Paths = std::vector<Path>;    // sorted; of a result with replacement the same may be there repeatedly
+using Law = std::map<Paths, double>;
+
+// What a request is asked to draw from.
+struct Question {
+  const fakes::World& world;
+  std::set<Path> sids;  // of the constraint
+  fakes::Codes prompt;
+  trees::Kind draft = trees::Kind::kSame;
+  int32_t beams = 1, drafts = 1;  // K and N
+};
+
+// The SIDs of fakes::make_constraint(), without its library.
+std::set<Path> made_sids(const fakes::Codes& codes, int64_t sids, uint64_t seed);
+
+// Natural log-probability of the last code of a path, by the target or by the draft.
+double log_prob(const Question& question, const Path& path, trees::Kind kind);
+
+// Of the target alone: at each level K draws with replacement, or K different ones, from the extensions of the
+// different beams before.
+Law draws_with_replacement(const Question& question);
+Law draws_without_replacement(const Question& question);
+// Of rounds in the form of the paper's released code.
+Law released_rounds(const Question& question);
+
+double total_variation(const Law& a, const Law& b);
+
+}  // namespace sidbeam::runner::laws
