@@ -51,10 +51,7 @@ void create(World& world) {
   world.discs.push_back(std::move(disc));
 }
 
-void next(World& world) {
-  if (world.discs.empty()) return;
-  Disc& disc = world.any(world.discs);
-  const int32_t fault = world.fault(4), capacity = world.in(fault == 0 ? 0 : 1, 40);
+void next(World& world, Disc& disc, int32_t fault, int32_t capacity) {
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   Out<int64_t> draws(world, static_cast<size_t>(capacity)), count(world, 1);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
@@ -72,6 +69,13 @@ void next(World& world) {
     disc.out.push_back(draw);
   }
   disc.decided = disc.out.empty() && capacity > 0;
+}
+
+void next(World& world) {
+  if (world.discs.empty()) return;
+  Disc& disc = world.any(world.discs);
+  const int32_t fault = world.fault(4);
+  next(world, disc, fault, world.in(fault == 0 ? 0 : 1, 40));
 }
 
 struct Added {
@@ -104,13 +108,11 @@ void spoil(World& world, int32_t fault, Added& added) {
   }
 }
 
-void add(World& world) {
-  if (world.discs.empty()) return;
-  Disc& disc = world.any(world.discs);
-  const int32_t fault = world.fault(10), most = static_cast<int32_t>(disc.out.size());
+// `taken` of those that are out, in any order.
+void add(World& world, Disc& disc, int32_t fault, size_t taken) {
   Added added;
   std::vector<int64_t> left = disc.out;
-  for (int32_t i = world.flip() ? most : world.in(0, most); i > 0; --i) {
+  for (size_t i = taken; i > 0; --i) {
     const auto at = static_cast<size_t>(world.in(0, static_cast<int32_t>(left.size()) - 1));
     added.add(world, left[at]);
     left.erase(left.begin() + static_cast<std::ptrdiff_t>(at));
@@ -133,6 +135,13 @@ void add(World& world) {
   if (status != SIDBEAM_OK) return;
   disc.out = std::move(left);
   disc.added += count;
+}
+
+void add(World& world) {
+  if (world.discs.empty()) return;
+  Disc& disc = world.any(world.discs);
+  const int32_t fault = world.fault(10), most = static_cast<int32_t>(disc.out.size());
+  add(world, disc, fault, static_cast<size_t>(world.flip() ? most : world.in(0, most)));
 }
 
 struct Results {
@@ -168,10 +177,7 @@ void check(const Disc& disc, Results& results) {
   if (disc.config.without_replacement != 0) FUZZ_CHECK(std::adjacent_find(found.begin(), found.end()) == found.end());
 }
 
-void get(World& world) {
-  if (world.discs.empty()) return;
-  const Disc& disc = world.any(world.discs);
-  const int32_t fault = world.fault(2);
+void get(World& world, const Disc& disc, int32_t fault) {
   Results results(world, static_cast<size_t>(results_of(disc)));
   sidbeam_disc_results out = SIDBEAM_DISC_RESULTS_INIT;
   const bool whole = world.flip();
@@ -192,6 +198,24 @@ void get(World& world) {
   if (status == SIDBEAM_OK && whole) check(disc, results);
 }
 
+void get(World& world) {
+  if (world.discs.empty()) return;
+  const Disc& disc = world.any(world.discs);
+  get(world, disc, world.fault(2));
+}
+
+// As hosts call it: to the end. (By chance alone a run of 7000 inputs came there between 22 times and never.)
+void finish(World& world) {
+  if (world.discs.empty()) return;
+  constexpr int kMostTurns = 8, kCapacity = 40;
+  Disc& disc = world.any(world.discs);
+  for (int turn = 0; turn < kMostTurns && !disc.decided; ++turn) {
+    next(world, disc, 0, kCapacity);
+    add(world, disc, 0, disc.out.size());
+  }
+  get(world, disc, 0);
+}
+
 void destroy(World& world) {
   if (world.one_in(4)) ABI(disc_destroy)(nullptr);
   if (world.discs.empty()) return;
@@ -204,7 +228,7 @@ void destroy(World& world) {
 }  // namespace
 
 std::span<const Operation> disc_operations() {
-  static constexpr Operation kAll[] = {create, next, next, next, add, add, add, get, get, destroy};
+  static constexpr Operation kAll[] = {create, next, next, next, add, add, add, get, finish, destroy};
   return kAll;
 }
 
