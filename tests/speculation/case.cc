@@ -118,6 +118,7 @@ Case random_case(uint64_t seed, int32_t mode) {
   c.draft.kind = static_cast<Draft>(random.in(0, kDrafts - 1));
   lay_out(random, c, c.target);
   lay_out(random, c, c.draft);
+  c.given_lse = random.one_in(4);
   return c;
 }
 
