@@ -52,7 +52,7 @@ TEST(StrictSpeculation, AcceptsEveryLevelOfADraftThatIsTheTarget) {
       c.starts[0].clear();
       c.other.clear();
       c.other_sids.clear();
-      c.target.bad_rows = c.draft.bad_rows = false;
+      c.target.bad_rows = c.draft.bad_rows = c.given_lse = false;
       const World world = make_world(c);
       sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
       EXPECT_TRUE(speculative(c, world, stats) == plain(c, world));

@@ -119,13 +119,17 @@ static void a_round_gains_every_level_and_allocates_nothing(void) {
   int64_t active = -1;
   sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
   begin_world();
-  fail_allocation(0);
-  const int64_t live = live_allocations();
+  fail_allocation(1);
   CHECK_OK(begin(&active));
   CHECK_INT(active, SLOTS);
-  draft_all();
+  while (tree().draft_count > 0) {
+    fail_allocation(0); /* the draft's lists are the host's own */
+    CHECK_OK(step_draft());
+    fail_allocation(1);
+    CHECK_OK(sidbeam_speculation_add(w.speculation, &err));
+  }
   CHECK_OK(verify());
-  CHECK_INT(live_allocations(), live);
+  fail_allocation(0);
   check_target(LEVELS);
   CHECK_OK(begin(&active));
   CHECK_INT(active, 0);
@@ -133,6 +137,7 @@ static void a_round_gains_every_level_and_allocates_nothing(void) {
   CHECK_INT(stats.rounds, SLOTS);
   CHECK_INT(stats.levels, SLOTS * LEVELS);
   CHECK_INT(stats.accepted_levels, SLOTS * DRAFT_LEVELS);
+  end_world();
 }
 
 static void sessions_on_different_devices_are_refused(void) {
@@ -161,16 +166,16 @@ static void sessions_on_different_devices_are_refused(void) {
 }
 
 static void a_round_is_not_captured(void) {
-#define EXPECTED SIDBEAM_BAD_STATE, "stream is being captured, expected speculation outside of graphs"
+  static const char captured[] = "stream is being captured, expected speculation outside of graphs";
   int64_t active = -1;
   begin_world();
   CHECK_OK(begin(&active));
   CHECK_OK(step_draft());
   const moment before = moment_of(w.target);
   begin_capture(w.stream);
-  CHECK_FAILS(sidbeam_speculation_add(w.speculation, &err), EXPECTED);
-  CHECK_FAILS(verify(), EXPECTED);
-  CHECK_FAILS(begin(&active), EXPECTED);
+  CHECK_FAILS(sidbeam_speculation_add(w.speculation, &err), SIDBEAM_BAD_STATE, captured);
+  CHECK_FAILS(verify(), SIDBEAM_BAD_STATE, captured);
+  CHECK_FAILS(begin(&active), SIDBEAM_BAD_STATE, captured);
   CHECK(capture_is_valid(w.stream));
   release_graph(end_capture(w.stream));
   check_unmoved(w.target, &before);
@@ -178,6 +183,7 @@ static void a_round_is_not_captured(void) {
   draft_all();
   CHECK_OK(verify());
   check_target(LEVELS);
+  end_world();
 }
 
 static void logits_of_the_host_are_refused_and_the_round_goes_on(void) {
@@ -186,12 +192,13 @@ static void logits_of_the_host_are_refused_and_the_round_goes_on(void) {
   CHECK_OK(begin(&active));
   draft_all();
   sidbeam_rows rows = same_row(halving, 0, tree().nodes, CODES);
-  CHECK_FAILS(verify_with(&rows), SIDBEAM_NO_DEVICE, "rows");
+  CHECK_FAILS(verify_with(&rows), SIDBEAM_NO_DEVICE, "rows.device_type is");
   rows.device_type = SIDBEAM_DEVICE_CUDA;
   CHECK_FAILS(verify_with(&rows), SIDBEAM_INVALID_ARGUMENT, "rows.data is memory of the host");
   check_target(0);
   CHECK_OK(verify());
   check_target(LEVELS);
+  end_world();
 }
 
 static void drafts_under_other_constraints_or_narrower_ones_are_refused(void) {
@@ -215,6 +222,7 @@ static void drafts_under_other_constraints_or_narrower_ones_are_refused(void) {
   CHECK_INT(active, -1);
   sidbeam_constraint_release(others[1]);
   sidbeam_index_release(index);
+  end_world();
 }
 
 /* What a step that names a slot twice may leave; the bytes are those of device memory. */
@@ -245,6 +253,7 @@ static void beams_that_no_step_has_left_are_not_followed(void) {
   CHECK_OK(verify());
   break_beam(w.target, 0, BEAMS, 0);
   CHECK_FAILS(begin(&active), SIDBEAM_BAD_STATE, "slot 0 of the target has a beam of parent 4 and code 0");
+  end_world();
 }
 
 /* Runs to the end, again where a call fails; every call may. Returns how many have. */
@@ -289,7 +298,7 @@ static void a_wait_that_fails_between_steps_ends_the_round(void) {
     CHECK_OK(begin(&active));
     draft_all();
     fail_wait(wait);
-    CHECK_FAILS(verify(), SIDBEAM_DEVICE_ERROR, "wait for the beams", "cudaErrorLaunchFailure");
+    CHECK_FAILS(verify(), SIDBEAM_DEVICE_ERROR, "wait for the beams");
     check_target((int)wait - 1);
     if (wait == 1) {
       CHECK_OK(verify());
@@ -325,6 +334,7 @@ static void running_out_of_memory_while_a_speculation_is_made_leaves_nothing_beh
     ++failed;
   }
   CHECK_INT(failed, 2); /* pinned memory, and the device's */
+  end_world();
 }
 
 static void everything_may_go_with_work_pending(void) {
@@ -357,6 +367,5 @@ int main(void) {
       TEST(running_out_of_memory_while_a_speculation_is_made_leaves_nothing_behind),
       TEST(everything_may_go_with_work_pending),
   };
-  after_test = end_world;
   return RUN_TESTS(tests);
 }
