@@ -50,6 +50,19 @@ void compare(const Case& c, Tally* tally) {
   ++tally->of_cpu;
 }
 
+// The draft goes on from all that the target has, its noise included.
+void expect_all_accepted(const Options& options, int32_t mode, const char* name) {
+  const gpu::DevicePlace there(0);
+  for (int64_t i = 0; i < options.cases; ++i) {
+    const Case c = speculation::accepted_case(static_cast<uint64_t>(options.seed + i), mode);
+    sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
+    speculation::speculative(c, speculation::make_world(c, there), stats);
+    expect(stats.accepted_levels == stats.drafted_levels, name, ", seed ", options.seed + i, ": ",
+           stats.accepted_levels, " levels of ", stats.drafted_levels, " were accepted");
+  }
+  std::cout << "ok      " << name << ": all levels of a draft that is the target were accepted\n";
+}
+
 void compare_cases(const Options& options, int32_t mode, const char* name) {
   Tally tally;
   for (int64_t i = 0; i < options.cases; ++i) {
@@ -91,6 +104,8 @@ int main(int argc, char** argv) {
   try {
     compare_cases(options, SIDBEAM_MODE_SEARCH, "search");
     compare_cases(options, SIDBEAM_MODE_STOCHASTIC, "stochastic beams");
+    expect_all_accepted(options, SIDBEAM_MODE_SEARCH, "search");
+    expect_all_accepted(options, SIDBEAM_MODE_STOCHASTIC, "stochastic beams");
 #ifdef SIDBEAM_EMULATED
     cudaDeviceSynchronize();
     expect(emulator_live_allocations() == 0, emulator_live_allocations(), " allocations were not given back");

@@ -122,4 +122,19 @@ Case random_case(uint64_t seed, int32_t mode) {
   return c;
 }
 
+Case accepted_case(uint64_t seed, int32_t mode) {
+  Case c = random_case(seed, mode);
+  c.draft = c.target;
+  c.slots = 1;
+  c.width = c.beams;  // more beams may crowd some of the target's out
+  c.variable = false;
+  for (Prefix& sid : c.sids) sid.resize(c.codes.size(), 0);
+  c.starts.resize(1);
+  c.starts[0].clear();
+  c.other.clear();
+  c.other_sids.clear();
+  c.target.bad_rows = c.draft.bad_rows = c.given_lse = false;
+  return c;
+}
+
 }  // namespace speculation

@@ -45,6 +45,8 @@ struct Case {
   int32_t levels() const { return static_cast<int32_t>(codes.size()); }
 };
 Case random_case(uint64_t seed, int32_t mode);
+// One of a draft that is the target, so that every level is accepted.
+Case accepted_case(uint64_t seed, int32_t mode);
 
 // The library's objects of a case, and where its sessions are.
 struct World {

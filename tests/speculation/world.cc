@@ -347,13 +347,16 @@ Result speculative(const Case& c, const World& world, sidbeam_speculation_stats&
       [&](auto out, auto err) { return sidbeam_speculation_create(world.runtime.get(), &config, out, err); });
   const Pair pair{c, world, target.get(), drafts.get(), speculation.get()};
   Memory memory{c, {}};
+  Case drafted = c;  // begun with other noise than the target's, which the draft takes over
+  for (int64_t& draft_seed : drafted.seeds) ++draft_seed;
+  for (int64_t& request : drafted.requests) ++request;
   // A request that is left in its midst, after a round of one slot alone.
   start(world, c, target.get());
-  start(world, c, drafts.get());
+  start(world, drafted, drafts.get());
   round(pair, {0}, memory);
   const sidbeam_speculation_stats before = stats_of(speculation.get());
   start(world, c, target.get());
-  start(world, c, drafts.get());
+  start(world, drafted, drafts.get());
   while (round(pair, {}, memory)) round(pair, every_other(c), memory);
   stats = stats_of(speculation.get());
   stats.rounds -= before.rounds;

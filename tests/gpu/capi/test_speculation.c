@@ -140,6 +140,42 @@ static void a_round_gains_every_level_and_allocates_nothing(void) {
   end_world();
 }
 
+/* What the host feeds its models by. */
+static void the_draft_has_the_targets_beams(void) {
+  enum { SIDS = SLOTS * BEAMS * LEVELS };
+  static const int32_t all[SLOTS * WIDTH * LEVELS] = {0};
+  int64_t active = -1;
+  int32_t of_target[SIDS], of_draft[SLOTS * WIDTH * LEVELS];
+  sidbeam_beams target = SIDBEAM_BEAMS_INIT, draft = SIDBEAM_BEAMS_INIT;
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  begin_world();
+  for (int level = 1; level < LEVELS; ++level) {
+    CHECK_OK(begin(&active));
+    CHECK_OK(verify());
+  }
+  CHECK_OK(begin(&active));
+  items.sids = on_device(all, sizeof all);
+  items.stream = w.stream;
+  CHECK_OK(sidbeam_session_get_items(w.target, NULL, 0, &items, &err));
+  read_device(of_target, items.sids, sizeof of_target);
+  CHECK_OK(sidbeam_session_get_items(w.draft, NULL, 0, &items, &err));
+  read_device(of_draft, items.sids, sizeof of_draft);
+  CHECK_OK(sidbeam_session_fetch(w.target, &target, w.stream, &err));
+  CHECK_OK(sidbeam_session_fetch(w.draft, &draft, w.stream, &err));
+  wait_device();
+  CHECK_I32(draft.level, target.level, SLOTS);
+  CHECK_I32(draft.live, target.live, SLOTS);
+  CHECK_I32(draft.active, target.active, SLOTS);
+  for (int slot = 0; slot < SLOTS; ++slot) {
+    CHECK_I32(of_draft + slot * WIDTH * LEVELS, of_target + slot * BEAMS * LEVELS, BEAMS * LEVELS);
+    CHECK_F32(draft.scores + slot * WIDTH, target.scores + slot * BEAMS, BEAMS);
+    CHECK_I64(draft.states + slot * WIDTH, target.states + slot * BEAMS, BEAMS);
+    CHECK_I64(draft.states + slot * WIDTH + BEAMS, &(const sidbeam_state){-1}, 1);
+  }
+  release_device(items.sids);
+  end_world();
+}
+
 static void sessions_on_different_devices_are_refused(void) {
   begin_world();
   sidbeam_speculation_destroy(w.speculation);
@@ -357,6 +393,7 @@ static void everything_may_go_with_work_pending(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(a_round_gains_every_level_and_allocates_nothing),
+      TEST(the_draft_has_the_targets_beams),
       TEST(sessions_on_different_devices_are_refused),
       TEST(a_round_is_not_captured),
       TEST(logits_of_the_host_are_refused_and_the_round_goes_on),
