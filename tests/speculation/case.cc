@@ -119,6 +119,7 @@ Case random_case(uint64_t seed, int32_t mode) {
   lay_out(random, c, c.target);
   lay_out(random, c, c.draft);
   c.given_lse = random.one_in(4);
+  for (int32_t s = 0; s < c.slots; ++s) c.noise_scales.push_back(random.one_in(3) ? 0.5F : 1.0F);
   return c;
 }
 

@@ -40,6 +40,7 @@ struct Case {
   std::vector<Prefix> starts;  // [S]
   std::vector<bool> other;     // [S] the slot follows the second index
   std::vector<int64_t> seeds, requests;
+  std::vector<float> noise_scales;  // [S], or empty: 1
   Model target, draft;
 
   int32_t levels() const { return static_cast<int32_t>(codes.size()); }

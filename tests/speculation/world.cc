@@ -277,6 +277,7 @@ void start(const World& world, const Case& c, sidbeam_session* session) {
   sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sampling.seeds = c.seeds.data();
   sampling.requests = c.requests.data();
+  if (!c.noise_scales.empty()) sampling.noise_scales = c.noise_scales.data();
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   if (!constraints.empty()) args.constraints = constraints.data();
   args.count = c.slots;
@@ -350,6 +351,7 @@ Result speculative(const Case& c, const World& world, sidbeam_speculation_stats&
   Case drafted = c;  // begun with other noise than the target's, which the draft takes over
   for (int64_t& draft_seed : drafted.seeds) ++draft_seed;
   for (int64_t& request : drafted.requests) ++request;
+  drafted.noise_scales.assign(static_cast<size_t>(c.slots), 0.25F);
   // A request that is left in its midst, after a round of one slot alone.
   start(world, c, target.get());
   start(world, drafted, drafts.get());

@@ -36,19 +36,6 @@ static void start_both(void) {
   CHECK_OK(sidbeam_session_start(w.draft, &args, &err));
 }
 
-static void begin_world(void) {
-  static float logits[MOST_NODES * CODES];
-  for (int i = 0; i < MOST_NODES * CODES; ++i) logits[i] = halving[i % CODES];
-  w.runtime = make_runtime();
-  w.constraint = make_constraint(&small, ALL_KINDS);
-  w.stream = make_stream();
-  w.logits = on_device(logits, sizeof logits);
-  w.target = session_of(BEAMS);
-  w.draft = session_of(WIDTH);
-  CHECK_OK(create_with(w.target, w.draft));
-  start_both();
-}
-
 static void end_world(void) {
   sidbeam_speculation_destroy(w.speculation);
   sidbeam_session_destroy(w.target);
@@ -59,6 +46,20 @@ static void end_world(void) {
   if (w.stream != NULL) release_stream(w.stream);
   memset(&w, 0, sizeof w);
   check_nothing_is_left();
+}
+
+static void begin_world(void) {
+  static float logits[MOST_NODES * CODES];
+  end_world(); /* of a test that failed */
+  for (int i = 0; i < MOST_NODES * CODES; ++i) logits[i] = halving[i % CODES];
+  w.runtime = make_runtime();
+  w.constraint = make_constraint(&small, ALL_KINDS);
+  w.stream = make_stream();
+  w.logits = on_device(logits, sizeof logits);
+  w.target = session_of(BEAMS);
+  w.draft = session_of(WIDTH);
+  CHECK_OK(create_with(w.target, w.draft));
+  start_both();
 }
 
 static sidbeam_rows rows_of(int64_t count) {
