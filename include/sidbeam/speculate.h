@@ -14,11 +14,11 @@
  * In mode STOCHASTIC the noise of a prefix is the same in both sessions, so that the draft's beams are likely to be the
  * target's, and the result is exactly the target's own draw without replacement (sampling.h).
  *
- * On CUDA both sessions are on one device, and so are the target's logits. The tree is in the host's memory: begin, add
- * and verify wait for config.stream and bring the beams that they need to the host, as sidbeam_session_fetch() does, into
- * the same memory. They cannot be captured. What else is enqueued for the sessions must be ordered with that stream: on
- * it, or by events. The draft's step takes copies of draft_slots and draft_nodes in the device's memory. The result has
- * the bits of plain search on that device.
+ * On CUDA both sessions are on one device, and so are the target's logits and lse. The tree and the list of slots are
+ * in the host's memory: begin, add and verify (after each of its steps) wait for config.stream and fetch the sessions'
+ * beams, so that what sidbeam_session_fetch() gave has new contents. They cannot be captured. What else is enqueued for
+ * the sessions must be ordered with that stream: on it, or by events. The draft's step takes copies of draft_slots and
+ * draft_nodes in the device's memory. The result has the bits of plain search on that device.
  *
  * Relaxed: see sidbeam_relaxed_verify(). It follows other laws than search, and has no session.
  *
@@ -86,7 +86,7 @@ typedef struct sidbeam_speculation_verify_args {
   int32_t unused;       /* padding; never read */
   /* The target's logits [nodes, columns]; slots is 0. Row n is that of node n. */
   const sidbeam_rows* rows;
-  const float* lse; /* [nodes] as in sidbeam_step_args; on CUDA in the device's memory; NULL: computed */
+  const float* lse; /* [nodes] as in sidbeam_step_args; NULL: computed */
 } sidbeam_speculation_verify_args;
 #define SIDBEAM_SPECULATION_VERIFY_ARGS_INIT \
   { (uint32_t)sizeof(sidbeam_speculation_verify_args), 0, NULL, NULL }
@@ -107,8 +107,8 @@ typedef struct sidbeam_speculation_stats {
 
 /* Makes a speculation and all its memory.
  * Errors: INVALID_ARGUMENT (config; sessions that do not fit each other: the message says in what), OUT_OF_MEMORY.
- * On CUDA all calls except get_tree, get_mask and get_stats may fail with DEVICE_ERROR too, and begin, add and verify
- * with BAD_STATE for a stream that is being captured. */
+ * On CUDA this, begin, add and verify may fail with DEVICE_ERROR too, and the last three with BAD_STATE while their
+ * stream is being captured; get_tree, get_mask and get_stats are the host's alone. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_create(
     sidbeam_runtime* runtime, const sidbeam_speculation_config* config, sidbeam_speculation** out, sidbeam_error* err);
 /* Begins a round of slots that are started, passing over those that are done (slots NULL: all S, with count 0 or S, and
@@ -133,8 +133,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_get_mask(
 /* Steps the target's slots on the rows of the nodes, and ends the round. Temperatures are those of the start.
  * Errors: those of sidbeam_session_step(), INVALID_ARGUMENT (rows for another number of nodes), BAD_STATE (no round).
  * Where the first step fails no slot has changed and the round goes on; after a later one the round has ended, and
- * slots are where the steps before have brought them. Where CUDA fails between two steps (the message says "wait for the
- * beams"), the round has ended, and begin takes its slots only once they are started again. */
+ * slots are where the steps before have brought them. On CUDA the beams may fail to come back after a step
+ * (DEVICE_ERROR); then the round has ended, and its slots must be started again. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_verify(
     sidbeam_speculation* speculation, const sidbeam_speculation_verify_args* args, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_get_stats(

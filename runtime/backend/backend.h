@@ -103,8 +103,8 @@ struct StepListArrays {
 class StepLists : public StepListArrays {
  public:
   virtual ~StepLists() = default;
-  // Copies the first `count` slots and their rows of the map, in the order of the stream. The lists may be written again
-  // once the stream has reached this point.
+  // Copies the first `count` slots and their rows of the map, in the order of the stream. The lists may be written
+  // again once the stream has reached this point.
   virtual void send(int64_t count, void* stream) = 0;
 };
 
@@ -118,9 +118,9 @@ class SessionBackend {
   // Each slot is named once. Starts all of them or, if it throws, none.
   virtual void start(const SlotStart* starts, int64_t count, void* stream) = 0;
   virtual void stop(const int32_t* slots, int64_t count, void* stream) = 0;
-  // Gives the first `count` slots of lists that were sent, all of them started, the beams that the same slots of another
-  // session on this device have: of the same levels, strategy and mode, and at most as many beams. All of them or, if it
-  // throws, none.
+  // Gives the first `count` slots of lists that were sent, all of them started, the beams that the same slots of
+  // another session on this device have: of the same levels, strategy and mode, and at most as many beams. All of them
+  // or, if it throws, none.
   virtual void take_beams(const StepLists& lists, int64_t count, SessionBackend& from, void* stream) = 0;
   // args.count is the number of slots, and strides are resolved. Checks what depends on the contents of slots.
   virtual void step(const sidbeam_step_args& args) = 0;

@@ -31,8 +31,8 @@ build_programs() {
     -DCMAKE_PREFIX_PATH="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")/nlohmann}" &&
     cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_capture gpu_graphs gpu_sampling gpu_speculation \
       gpu_log_sum_exp gpu_differential gpu_bench gpu_runner_attention gpu_runner_draft gpu_runner_draft_refusals \
-      gpu_runner_forward gpu_runner_hidden gpu_runner_hidden_refusals gpu_runner_lane gpu_runner_shared_kv gpu_runner_speculate \
-      gpu_runner_times sidbeam_cuda_host
+      gpu_runner_forward gpu_runner_hidden gpu_runner_hidden_refusals gpu_runner_lane gpu_runner_shared_kv \
+      gpu_runner_speculate gpu_runner_times sidbeam_cuda_host
 }
 
 # A hash of all that the programs are made of.

@@ -31,8 +31,7 @@ SameBits same_bits(const Case& c) {
   return stochastic ? SameBits::kExceptLogMasses : SameBits::kNothing;
 }
 
-void compare(const Case& c, Tally* tally) {
-  const gpu::DevicePlace there(0);
+void compare(const Case& c, const gpu::DevicePlace& there, Tally* tally) {
   const differential::Place here;
   sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
   const speculation::World world = speculation::make_world(c, there);
@@ -72,8 +71,11 @@ void compare_cases(const Options& options, int32_t mode, const char* name) {
 #endif
     Case c = speculation::random_case(seed + (static_cast<uint64_t>(mode) << 32), mode);
     c.given_lse = c.given_lse || seed % 2 == 0;
+    // The sessions' own steps by a graph each, or all on the default stream, which cannot be captured.
+    const bool captured = seed % 3 == 0, default_stream = seed % 3 == 1;
+    const gpu::DevicePlace there(0, captured ? gpu::Steps::kCaptured : gpu::Steps::kEager, default_stream);
     try {
-      compare(c, &tally);
+      compare(c, there, &tally);
     } catch (const std::exception& error) {
       differential::mismatch(name, ", seed ", seed, ": ", error.what());
     }
