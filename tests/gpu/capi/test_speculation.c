@@ -284,7 +284,15 @@ static void beams_that_no_step_has_left_are_not_followed(void) {
                 "slot 1 of the draft has a beam of parent", "expected those of a step that named the slot once");
     CHECK_INT(tree().nodes, SLOTS);
   }
-  CHECK_OK(begin(&active)); /* which the draft's beams are taken over by */
+  const int32_t many = WIDTH + 1;
+  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
+  CHECK_OK(begin(&active));
+  CHECK_OK(step_draft());
+  CHECK_OK(sidbeam_session_get_beams(w.draft, &beams, &err));
+  write_device((int32_t*)beams.live + 1, &many, sizeof many);
+  CHECK_FAILS(sidbeam_speculation_add(w.speculation, &err), SIDBEAM_BAD_STATE,
+              "slot 1 of the draft is at level 1 with 6 live beams, expected at most 3 and 5");
+  CHECK_OK(begin(&active)); /* gives the draft sound beams again */
   CHECK_OK(step_draft());
   CHECK_OK(sidbeam_speculation_add(w.speculation, &err));
   CHECK_OK(verify());
