@@ -139,7 +139,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_verify(
     sidbeam_speculation* speculation, const sidbeam_speculation_verify_args* args, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_get_stats(
     const sidbeam_speculation* speculation, sidbeam_speculation_stats* out, sidbeam_error* err);
-/* Its sessions stay. On CUDA it waits for the copies that begin and verify enqueued. */
+/* Its sessions stay. On CUDA it waits for what begin and verify enqueued. */
 SIDBEAM_API void sidbeam_speculation_destroy(sidbeam_speculation* speculation);
 
 /* Relaxed speculation (AtSpeed, Algorithm 2) draws beams at random from p, the target's distribution over all valid

@@ -106,6 +106,21 @@ class StepLists : public StepListArrays {
   // Copies the first `count` slots and their rows of the map, in the order of the stream. The lists may be written
   // again once the stream has reached this point.
   virtual void send(int64_t count, void* stream) = 0;
+  // What is enqueued on the stream by now may use the lists and their copies.
+  virtual void mark(void* stream) noexcept = 0;
+};
+
+// Marks lists at the end of a scope that enqueues work on them, also where that fails.
+class MarksLists {
+ public:
+  MarksLists(StepLists& lists, void* stream) : lists_(lists), stream_(stream) {}
+  MarksLists(const MarksLists&) = delete;
+  MarksLists& operator=(const MarksLists&) = delete;
+  ~MarksLists() { lists_.mark(stream_); }
+
+ private:
+  StepLists& lists_;
+  void* stream_;
 };
 
 // The slots of one session and their beams, on the device that holds them. Implements sidbeam/session.h for arguments

@@ -16,6 +16,7 @@ class DeviceLists final : public StepLists {
   DeviceLists& operator=(const DeviceLists&) = delete;
   ~DeviceLists() override { device_->let_go(&DevicePlugin::lists_destroy, handle_); }
   void send(int64_t count, void* stream) override { call_plugin(device_->plugin().lists_send, handle_, count, stream); }
+  void mark(void* stream) noexcept override { device_->let_go(&DevicePlugin::lists_mark, handle_, stream); }
 
  private:
   Ref<Device> device_;

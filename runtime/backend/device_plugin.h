@@ -97,7 +97,9 @@ struct DevicePlugin {
   sidbeam_status (*lists_create)(DeviceHandle* device, int64_t slots, int64_t beams, DeviceListsHandle** out,
                                  StepListArrays* arrays, sidbeam_error* err);
   sidbeam_status (*lists_send)(DeviceListsHandle* lists, int64_t count, void* stream, sidbeam_error* err);
-  // Waits for the copies.
+  // Declares that work enqueued on the stream so far may use the lists.
+  void (*lists_mark)(DeviceListsHandle* lists, void* stream);
+  // Waits for that work.
   void (*lists_destroy)(DeviceListsHandle* lists);
 
   // See SetBackend in backend/backend.h.

@@ -130,6 +130,7 @@ bool takes_part(const sidbeam_speculation& speculation, const sidbeam_beams& tar
 
 // Gives the draft's slots of the round the target's beams.
 void take_target(sidbeam_speculation& speculation, int64_t count) {
+  const MarksLists marks(*speculation.lists, speculation.stream);
   std::copy_n(speculation.list.data(), count, speculation.lists->slots);
   speculation.lists->send(count, speculation.stream);
   speculation.draft->backend->take_beams(*speculation.lists, count, *speculation.target->backend, speculation.stream);

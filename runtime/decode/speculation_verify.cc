@@ -36,10 +36,11 @@ void fill_row_map(sidbeam_speculation& speculation, const sidbeam_beams& target,
 }
 
 void step_target(sidbeam_speculation& speculation, const sidbeam_speculation_verify_args& args, int64_t going) {
-  const StepLists& lists = *speculation.lists;
+  StepLists& lists = *speculation.lists;
+  const MarksLists marks(lists, speculation.stream);
   sidbeam_rows rows = *args.rows;  // a step resolves the strides
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-  speculation.lists->send(going, speculation.stream);
+  lists.send(going, speculation.stream);
   step.slots = lists.slots_there;
   step.count = going;
   step.rows = &rows;

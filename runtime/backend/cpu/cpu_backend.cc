@@ -18,6 +18,7 @@ class CpuStepLists final : public StepLists {
     memory_bytes = slots_.bytes() + row_map_.bytes();
   }
   void send(int64_t /*count*/, void* /*stream*/) override {}
+  void mark(void* /*stream*/) noexcept override {}
 
  private:
   Buffer<int32_t> slots_, row_map_;

@@ -38,6 +38,7 @@ void session_destroy(DeviceSessionHandle* session);
 sidbeam_status lists_create(DeviceHandle* device, int64_t slots, int64_t beams, DeviceListsHandle** out,
                             StepListArrays* arrays, sidbeam_error* err);
 sidbeam_status lists_send(DeviceListsHandle* lists, int64_t count, void* stream, sidbeam_error* err);
+void lists_mark(DeviceListsHandle* lists, void* stream);
 void lists_destroy(DeviceListsHandle* lists);
 
 sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,

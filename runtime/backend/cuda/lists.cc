@@ -20,7 +20,7 @@ struct DeviceListsHandle {
   int64_t slots = 0, beams = 0;
   cuda::DeviceMemory memory;
   cuda::PinnedMemory here;
-  cuda::Marks marks;  // of copies
+  cuda::Marks marks;  // of copies, and of what reads them
 };
 
 namespace cuda {
@@ -54,11 +54,17 @@ sidbeam_status lists_create(DeviceHandle* device, int64_t slots, int64_t beams, 
 sidbeam_status lists_send(DeviceListsHandle* lists, int64_t count, void* stream, sidbeam_error* err) {
   return guarded(err, [&] {
     const Current current(*lists->device);
-    const MarksEnd end(lists->marks, stream, false);
     const auto bytes = static_cast<size_t>(lists->slots + count * lists->beams) * sizeof(int32_t);
     check(cudaMemcpyAsync(lists->memory.data(), lists->here.data(), bytes, cudaMemcpyHostToDevice,
                           static_cast<cudaStream_t>(stream)),
           "copy to the device");
+  });
+}
+
+void lists_mark(DeviceListsHandle* lists, void* stream) {
+  guarded(nullptr, [&] {
+    const Current current(*lists->device);
+    lists->marks.add(static_cast<cudaStream_t>(stream));
   });
 }
 
