@@ -33,7 +33,7 @@ type Speculation struct {
 }
 
 // NewSpeculation makes a speculation and all its memory. Errors: InvalidArgument (sessions that do not fit each other:
-// the message says in what), Unsupported (sessions on CUDA), BadState (closed), OutOfMemory.
+// the message says in what), BadState (closed), OutOfMemory.
 func NewSpeculation(config SpeculationConfig) (*Speculation, error) {
 	if config.Target == nil || config.Draft == nil {
 		return nil, invalid("Target or Draft is nil, expected both")

@@ -92,6 +92,37 @@ struct ChildColumns {
   void* stream = nullptr;
 };
 
+// Lists that the host writes, and their copies on the device that reads them; on the CPU they are the same.
+struct StepListArrays {
+  int32_t *slots = nullptr, *row_map = nullptr;  // [S], [S, M]
+  const int32_t *slots_there = nullptr, *row_map_there = nullptr;
+  int64_t memory_bytes = 0;
+};
+
+// For take_beams() and the steps after it.
+class StepLists : public StepListArrays {
+ public:
+  virtual ~StepLists() = default;
+  // Copies the first `count` slots and their rows of the map, in the order of the stream. The lists may be written
+  // again once the stream has reached this point.
+  virtual void send(int64_t count, void* stream) = 0;
+  // What is enqueued on the stream by now may use the lists and their copies.
+  virtual void mark(void* stream) noexcept = 0;
+};
+
+// Marks lists at the end of a scope that enqueues work on them, also where that fails.
+class MarksLists {
+ public:
+  MarksLists(StepLists& lists, void* stream) : lists_(lists), stream_(stream) {}
+  MarksLists(const MarksLists&) = delete;
+  MarksLists& operator=(const MarksLists&) = delete;
+  ~MarksLists() { lists_.mark(stream_); }
+
+ private:
+  StepLists& lists_;
+  void* stream_;
+};
+
 // The slots of one session and their beams, on the device that holds them. Implements sidbeam/session.h for arguments
 // that have been checked as far as the host can without knowing the contents of slots. Used by one thread at a time.
 class SessionBackend {
@@ -102,9 +133,10 @@ class SessionBackend {
   // Each slot is named once. Starts all of them or, if it throws, none.
   virtual void start(const SlotStart* starts, int64_t count, void* stream) = 0;
   virtual void stop(const int32_t* slots, int64_t count, void* stream) = 0;
-  // Gives slots that are started the beams that the same slots of another session on this device have: of the same
-  // levels, strategy and mode, and at most as many beams. All of them or, if it throws, none. Only the CPU offers it.
-  virtual void take_beams(const int32_t* slots, int64_t count, const SessionBackend& from) = 0;
+  // Gives the first `count` slots of lists that were sent, all of them started, the beams that the same slots of
+  // another session on this device have: of the same levels, strategy and mode, and at most as many beams. All of them
+  // or, if it throws, none.
+  virtual void take_beams(const StepLists& lists, int64_t count, SessionBackend& from, void* stream) = 0;
   // args.count is the number of slots, and strides are resolved. Checks what depends on the contents of slots.
   virtual void step(const sidbeam_step_args& args) = 0;
   // Of mode SEARCH and strategy TRIE, with a list that has been checked where the host has it; nullptr: all slots in
@@ -113,6 +145,8 @@ class SessionBackend {
   virtual sidbeam_beams beams() const = 0;
   // Beams that the host can read once the stream has reached this point.
   virtual sidbeam_beams fetch(void* stream) = 0;
+  // Beams that the host can read now: waits for the stream.
+  virtual sidbeam_beams read(void* stream) = 0;
   // `slots` is in host memory; nullptr: all slots in order.
   virtual void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const = 0;
   virtual SessionCounts counts() const = 0;
@@ -167,6 +201,8 @@ class Backend {
   virtual std::unique_ptr<SessionBackend> make_session(const SessionShape& shape, Constraint& constraint,
                                                        const Allocator& allocator) = 0;
   virtual std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) = 0;
+  // Of S slots and M beams, for sessions of this device.
+  virtual std::unique_ptr<StepLists> make_step_lists(int64_t slots, int64_t beams, const Allocator& allocator) = 0;
 };
 
 // The CPU, with the kernels of a target that this machine has. Steps use one thread of the executor per `grain`

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/device.h"
 
+#include "backend/device_lists.h"
 #include "backend/device_session.h"
 #include "backend/device_set.h"
 #include "backend/plugin.h"
@@ -19,6 +20,10 @@ std::unique_ptr<SessionBackend> Device::make_session(const SessionShape& shape, 
 
 std::unique_ptr<SetBackend> Device::make_set(const SetShape& shape, const Allocator& /*allocator*/) {
   return make_device_set(Ref<Device>::share(this), shape);
+}
+
+std::unique_ptr<StepLists> Device::make_step_lists(int64_t slots, int64_t beams, const Allocator& /*allocator*/) {
+  return make_device_lists(Ref<Device>::share(this), slots, beams);
 }
 
 const DevicePlugin& Device::plugin() const {

@@ -32,6 +32,7 @@ class Device final : public RefCounted<Device>, public Backend {
   std::unique_ptr<SessionBackend> make_session(const SessionShape& shape, Constraint& constraint,
                                                const Allocator& allocator) override;
   std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) override;
+  std::unique_ptr<StepLists> make_step_lists(int64_t slots, int64_t beams, const Allocator& allocator) override;
   const DevicePlugin& plugin() const;
   // Calls a function of the plugin's that frees an object of this device, or prepares that.
   template <class... Handles>

@@ -25,6 +25,7 @@ struct DeviceHandle;
 struct UploadHandle;
 struct DeviceSessionHandle;
 struct DeviceSetHandle;
+struct DeviceListsHandle;
 
 // An upload begins with its view and a word for the plugin; sections lie after them, at multiples of the alignment.
 inline constexpr int64_t kUploadAlignment = 256;
@@ -79,6 +80,11 @@ struct DevicePlugin {
                                      const ChildColumns* out, sidbeam_error* err);
   void (*session_beams)(const DeviceSessionHandle* session, sidbeam_beams* out);
   sidbeam_status (*session_fetch)(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
+  // The same, and waits; the stream must not be captured.
+  sidbeam_status (*session_read)(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
+  // See SessionBackend::take_beams(); `slots` are on the device.
+  sidbeam_status (*session_take)(DeviceSessionHandle* session, DeviceSessionHandle* from, const int32_t* slots,
+                                 int64_t count, void* stream, sidbeam_error* err);
   sidbeam_status (*session_items)(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
                                   const sidbeam_items* items, sidbeam_error* err);
   sidbeam_status (*session_stats)(DeviceSessionHandle* session, StepCounters* out, int64_t* memory_bytes,
@@ -86,6 +92,15 @@ struct DevicePlugin {
   // Memory is freed after what was enqueued; waits for that only if there was a fetch. Uploads that the session used
   // must then be told to outlive it.
   void (*session_destroy)(DeviceSessionHandle* session);
+
+  // See StepLists in backend/backend.h. After this nothing is allocated, and no kernel loaded, for session_take either.
+  sidbeam_status (*lists_create)(DeviceHandle* device, int64_t slots, int64_t beams, DeviceListsHandle** out,
+                                 StepListArrays* arrays, sidbeam_error* err);
+  sidbeam_status (*lists_send)(DeviceListsHandle* lists, int64_t count, void* stream, sidbeam_error* err);
+  // Declares that work enqueued on the stream so far may use the lists.
+  void (*lists_mark)(DeviceListsHandle* lists, void* stream);
+  // Waits for that work.
+  void (*lists_destroy)(DeviceListsHandle* lists);
 
   // See SetBackend in backend/backend.h.
   sidbeam_status (*set_create)(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,

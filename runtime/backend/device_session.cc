@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "backend/take.h"
 #include "backend/upload.h"
 #include "support/error.h"
 
@@ -30,6 +31,13 @@ std::vector<int32_t> list_of(const int32_t* slots, int64_t count) {
   return listed;
 }
 
+// What a slot keeps from its start to its stop, or its next start.
+struct HeldSlot {
+  Ref<Constraint> constraint;
+  Ref<Upload> upload;  // of its index; null: the session's own
+  int32_t width = 0;
+};
+
 class DeviceSession final : public SessionBackend {
  public:
   DeviceSession(Ref<Device> device, const SessionShape& shape, const Constraint& constraint)
@@ -38,7 +46,7 @@ class DeviceSession final : public SessionBackend {
         fewest_columns_(fewest_columns(shape.vocabulary, constraint.view())),
         index_(&constraint.view()),
         upload_(constraint.bring_upload(device_->id(), kinds_for(shape.strategy, constraint.view()))),
-        uploads_(static_cast<size_t>(shape.slots)) {
+        slots_(static_cast<size_t>(shape.slots)) {
     call_plugin(plugin().session_create, device_->handle(), &shape, &handle_);
   }
   DeviceSession(const DeviceSession&) = delete;
@@ -46,8 +54,8 @@ class DeviceSession final : public SessionBackend {
   ~DeviceSession() override {
     device_->let_go(&DevicePlugin::session_destroy, handle_);
     upload_->outlive(*device_);
-    for (const Ref<Upload>& upload : uploads_)
-      if (upload) upload->outlive(*device_);
+    for (const HeldSlot& slot : slots_)
+      if (slot.upload) slot.upload->outlive(*device_);
   }
 
   void check_host(const void* list, const char* name) const override {
@@ -55,9 +63,7 @@ class DeviceSession final : public SessionBackend {
   }
   void start(const SlotStart* starts, int64_t count, void* stream) override;
   void stop(const int32_t* slots, int64_t count, void* stream) override;
-  void take_beams(const int32_t*, int64_t, const SessionBackend&) override {
-    fail(SIDBEAM_UNSUPPORTED, "beams of another session are taken over on the CPU only");
-  }
+  void take_beams(const StepLists& lists, int64_t count, SessionBackend& from, void* stream) override;
   void step(const sidbeam_step_args& args) override;
   void children(const int32_t* slots, int64_t count, const ChildColumns& out) const override {
     call_plugin(plugin().session_children, handle_, slots, count, &out);
@@ -72,6 +78,11 @@ class DeviceSession final : public SessionBackend {
     call_plugin(plugin().session_fetch, handle_, stream, &out);
     return out;
   }
+  sidbeam_beams read(void* stream) override {
+    sidbeam_beams out = SIDBEAM_BEAMS_INIT;
+    call_plugin(plugin().session_read, handle_, stream, &out);
+    return out;
+  }
   void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const override {
     call_plugin(plugin().session_items, handle_, list_of(slots, count).data(), count, &out);
   }
@@ -84,14 +95,14 @@ class DeviceSession final : public SessionBackend {
  private:
   const DevicePlugin& plugin() const { return device_->plugin(); }
   Ref<Upload> upload_for(const Constraint& constraint, int64_t i) const;
-  void hold(int64_t slot, Ref<Upload> upload, void* stream);
+  void hold(int64_t slot, HeldSlot next, void* stream);
 
   Ref<Device> device_;
   int32_t strategy_;
   int64_t fewest_columns_;
-  const IndexView* index_;            // of the session's own constraint
-  Ref<Upload> upload_;                // its copy here, for the life of the session
-  std::vector<Ref<Upload>> uploads_;  // [S] of other constraints
+  const IndexView* index_;       // of the session's own constraint
+  Ref<Upload> upload_;           // its copy here, for the life of the session
+  std::vector<HeldSlot> slots_;  // [S]
   DeviceSessionHandle* handle_ = nullptr;
 };
 
@@ -106,12 +117,12 @@ Ref<Upload> DeviceSession::upload_for(const Constraint& constraint, int64_t i) c
   return upload;
 }
 
-// Lets a slot hold an upload (null: none) instead of the previous one, which work on the stream may still use.
-void DeviceSession::hold(int64_t slot, Ref<Upload> upload, void* stream) {
-  Ref<Upload>& held = uploads_[static_cast<size_t>(slot)];
-  if (upload.get() == upload_.get()) upload = {};
-  if (held && held.get() != upload.get()) held->mark(stream);
-  held = std::move(upload);
+// Work on the stream may still use the upload that the slot held before.
+void DeviceSession::hold(int64_t slot, HeldSlot next, void* stream) {
+  HeldSlot& held = slots_[static_cast<size_t>(slot)];
+  if (next.upload.get() == upload_.get()) next.upload = {};
+  if (held.upload && held.upload.get() != next.upload.get()) held.upload->mark(stream);
+  held = std::move(next);
 }
 
 void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) {
@@ -128,13 +139,24 @@ void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) 
     if (start.prefix_length > 0) codes.insert(codes.end(), start.prefix, start.prefix + start.prefix_length);
   }
   call_plugin(plugin().session_start, handle_, there.data(), count, codes.data(), stream);
-  for (size_t i = 0; i < there.size(); ++i) hold(there[i].slot, std::move(uploads[i]), stream);
+  for (size_t i = 0; i < there.size(); ++i)
+    hold(there[i].slot, {Ref<Constraint>::share(starts[i].constraint), std::move(uploads[i]), there[i].width}, stream);
 }
 
 void DeviceSession::stop(const int32_t* slots, int64_t count, void* stream) {
   const std::vector<int32_t> listed = list_of(slots, count);
   call_plugin(plugin().session_stop, handle_, listed.data(), count, stream);
   for (const int32_t slot : listed) hold(slot, {}, stream);
+}
+
+void DeviceSession::take_beams(const StepLists& lists, int64_t count, SessionBackend& other, void* stream) {
+  auto& from = static_cast<DeviceSession&>(other);
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t slot = lists.slots[i];
+    const HeldSlot &own = slots_[static_cast<size_t>(slot)], &target = from.slots_[static_cast<size_t>(slot)];
+    check_take(slot, {own.constraint.get(), own.width}, {target.constraint.get(), target.width});
+  }
+  call_plugin(plugin().session_take, handle_, from.handle_, lists.slots_there, count, stream);
 }
 
 void DeviceSession::step(const sidbeam_step_args& args) {

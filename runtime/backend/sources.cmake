@@ -23,10 +23,12 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/truncate.cc
   backend/cpu/write_beams.cc
   backend/device.cc
+  backend/device_lists.cc
   backend/device_session.cc
   backend/device_set.cc
   backend/plugin.cc
   backend/sampling.cc
   backend/settings.cc
+  backend/take.cc
   backend/upload.cc
 )

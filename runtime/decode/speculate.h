@@ -36,6 +36,7 @@ struct TreeArrays {
 struct sidbeam_speculation {
   sidbeam::Ref<sidbeam_runtime> runtime;
   sidbeam_session *target = nullptr, *draft = nullptr;  // the caller's
+  void* stream = nullptr;                               // on CUDA
   sidbeam::TreeShape shape;
   int64_t place_stride = 0;
   sidbeam::NamedSlots named;
@@ -47,7 +48,8 @@ struct sidbeam_speculation {
   sidbeam::Buffer<int32_t> root_beams;                 // [S, K] beam of the target that each root is
   sidbeam::Buffer<int32_t> paths;                      // [S, K, L] places of the codes before a beam's last one
   sidbeam::Buffer<int32_t> new_paths, new_nodes;       // [K, L], [N] of the slot at hand
-  sidbeam::Buffer<int32_t> going, going_at, row_map;   // [S], [S], [S, K] of the step at hand
+  sidbeam::Buffer<int32_t> going_at;                   // [S] where the slots of the step at hand are in the round
+  std::unique_ptr<sidbeam::StepLists> lists;           // of take_beams(), and of the step at hand
   sidbeam::TreeArrays arrays;
   sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
 };

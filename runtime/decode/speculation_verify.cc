@@ -9,9 +9,7 @@
 namespace sidbeam {
 namespace {
 
-void check_round(const sidbeam_speculation& speculation, const sidbeam_rows& rows) {
-  if (speculation.count == 0) fail(SIDBEAM_BAD_STATE, "no round is under way, expected begin() before verify()");
-  const sidbeam_beams target = speculation.target->backend->beams();
+void check_round(const sidbeam_speculation& speculation, const sidbeam_beams& target, const sidbeam_rows& rows) {
   for (int64_t i = 0; i < speculation.count; ++i) {
     const int32_t slot = speculation.list[i], level = speculation.slots[slot].level;
     if (target.level[slot] != level)
@@ -29,22 +27,26 @@ void check_round(const sidbeam_speculation& speculation, const sidbeam_rows& row
 void fill_row_map(sidbeam_speculation& speculation, const sidbeam_beams& target, int64_t going) {
   const int32_t beams = speculation.shape.beams;
   for (int64_t g = 0; g < going; ++g) {
-    const int32_t slot = speculation.going[g];
+    const int32_t slot = speculation.lists->slots[g];
     const auto offset = static_cast<int32_t>(speculation.arrays.node_offsets[speculation.going_at[g]]);
     const int32_t* nodes = speculation.target_nodes.data() + int64_t{slot} * beams;
-    int32_t* map = speculation.row_map.data() + g * beams;
+    int32_t* map = speculation.lists->row_map + g * beams;
     for (int32_t m = 0; m < beams; ++m) map[m] = m < target.live[slot] && nodes[m] >= 0 ? offset + nodes[m] : -1;
   }
 }
 
 void step_target(sidbeam_speculation& speculation, const sidbeam_speculation_verify_args& args, int64_t going) {
+  StepLists& lists = *speculation.lists;
+  const MarksLists marks(lists, speculation.stream);
   sidbeam_rows rows = *args.rows;  // a step resolves the strides
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-  step.slots = speculation.going.data();
+  lists.send(going, speculation.stream);
+  step.slots = lists.slots_there;
   step.count = going;
   step.rows = &rows;
-  step.row_map = speculation.row_map.data();
+  step.row_map = lists.row_map_there;
   step.lse = args.lse;
+  step.stream = speculation.stream;
   step_session(*speculation.target, step, rows);
 }
 
@@ -95,8 +97,7 @@ bool goes_on(sidbeam_speculation& speculation, const sidbeam_beams& target, int3
 }
 
 // Ends the round where the target is.
-void end_round(sidbeam_speculation& speculation) {
-  const sidbeam_beams target = speculation.target->backend->beams();
+void end_round(sidbeam_speculation& speculation, const sidbeam_beams& target) {
   for (int64_t i = 0; i < speculation.count; ++i) {
     SpeculatedSlot& own = speculation.slots[speculation.list[i]];
     own.next_place += static_cast<int32_t>(speculation.arrays.node_offsets[i + 1] - speculation.arrays.node_offsets[i]);
@@ -112,21 +113,33 @@ void end_round(sidbeam_speculation& speculation) {
 int64_t follow_step(sidbeam_speculation& speculation, const sidbeam_beams& target, int64_t going, int32_t depth) {
   int64_t kept = 0;
   for (int64_t g = 0; g < going; ++g) {
-    if (!goes_on(speculation, target, speculation.going[g], depth)) continue;
-    speculation.going[kept] = speculation.going[g];
+    if (!goes_on(speculation, target, speculation.lists->slots[g], depth)) continue;
+    speculation.lists->slots[kept] = speculation.lists->slots[g];
     speculation.going_at[kept++] = speculation.going_at[g];
   }
   return kept;
 }
 
 // A later step that fails ends the round where it is: the slots' beams are those of plain steps.
-void step_further(sidbeam_speculation& speculation, const sidbeam_speculation_verify_args& args, int64_t going) {
+void step_further(sidbeam_speculation& speculation, const sidbeam_speculation_verify_args& args,
+                  const sidbeam_beams& target, int64_t going) {
   try {
     step_target(speculation, args, going);
   } catch (...) {
-    const sidbeam_beams target = speculation.target->backend->beams();
-    for (int64_t g = 0; g < going; ++g) keep_paths(speculation, target, speculation.going[g], NodesOf::kBeams);
-    end_round(speculation);
+    for (int64_t g = 0; g < going; ++g) keep_paths(speculation, target, speculation.lists->slots[g], NodesOf::kBeams);
+    end_round(speculation, target);
+    throw;
+  }
+}
+
+// Brings the target's beams to the host after a step. Where that fails nobody knows them: the round is forgotten, and
+// the next one finds slots at other levels than it left them at.
+void read_step(sidbeam_speculation& speculation) {
+  try {
+    speculation.target->backend->read(speculation.stream);
+  } catch (...) {
+    speculation.count = 0;
+    publish_tree(speculation);
     throw;
   }
 }
@@ -134,11 +147,12 @@ void step_further(sidbeam_speculation& speculation, const sidbeam_speculation_ve
 }  // namespace
 
 void verify_round(sidbeam_speculation& speculation, const sidbeam_speculation_verify_args& args) {
-  check_round(speculation, *args.rows);
-  const sidbeam_beams target = speculation.target->backend->beams();
+  if (speculation.count == 0) fail(SIDBEAM_BAD_STATE, "no round is under way, expected begin() before verify()");
+  const sidbeam_beams target = speculation.target->backend->read(speculation.stream);
+  check_round(speculation, target, *args.rows);
   int64_t going = speculation.count;
   for (int64_t i = 0; i < going; ++i) {
-    speculation.going[i] = speculation.list[i];
+    speculation.lists->slots[i] = speculation.list[i];
     speculation.going_at[i] = static_cast<int32_t>(i);
   }
   for (int32_t depth = 1; going > 0; ++depth) {
@@ -146,10 +160,11 @@ void verify_round(sidbeam_speculation& speculation, const sidbeam_speculation_ve
     if (depth == 1)
       step_target(speculation, args, going);
     else
-      step_further(speculation, args, going);
+      step_further(speculation, args, target, going);
+    read_step(speculation);
     going = follow_step(speculation, target, going, depth);
   }
-  end_round(speculation);
+  end_round(speculation, target);
 }
 
 }  // namespace sidbeam

@@ -106,6 +106,11 @@ void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& co
   for (int level = 0; level < index.levels; ++level) check_holes(vocabulary, constraint, level, what);
 }
 
+bool has_column(const Vocabulary& vocabulary, int32_t level, int32_t code) {
+  if (level < 0 || level >= vocabulary.levels || code < 0) return false;
+  return code < (vocabulary.columns[level].map != nullptr ? vocabulary.map_codes[level] : int64_t{SIDBEAM_MAX_CODES});
+}
+
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level) {
   return vocabulary.columns[level].needed(index.level[level].codes, index.variable_length);
 }

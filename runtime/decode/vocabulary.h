@@ -28,6 +28,9 @@ Vocabulary make_vocabulary(const sidbeam_vocabulary* given, int32_t levels, cons
 // code that some SID has, variable length without an end column.
 void check_vocabulary(const Vocabulary& vocabulary, const sidbeam_constraint& constraint, const char* what);
 
+// Whether a level may have a code, the end not counted, so that columns[level].column(code) may be asked for.
+bool has_column(const Vocabulary& vocabulary, int32_t level, int32_t code);
+
 // Columns that a row needs for a level of an index.
 int64_t columns_needed(const Vocabulary& vocabulary, const IndexView& index, int32_t level);
 

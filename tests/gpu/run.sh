@@ -128,6 +128,7 @@ run_tests() {
   part capture 30 "$bin/tests/gpu/gpu_capture"
   part graphs 60 "$bin/tests/gpu/gpu_graphs"
   part sampling 60 "$bin/tests/gpu/gpu_sampling" --cases 200
+  part speculation 60 "$bin/tests/gpu/gpu_speculation"
   part log-sum-exp 60 "$bin/tests/gpu/gpu_log_sum_exp"
   part differential 110 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink
   part cuda-host 30 "$bin/samples/cuda_host"

@@ -55,7 +55,9 @@ script "$folder/path/compute-sanitizer" 'echo "with $2"'
 all_is_well() {
   restore
   expect 0 tests
-  for part in capture-probe graphs sampling log-sum-exp differential cuda-host; do holds $part.log fine; done
+  for part in capture-probe graphs sampling speculation log-sum-exp differential cuda-host; do
+    holds $part.log fine
+  done
   for tool in memcheck racecheck initcheck synccheck; do holds sanitizer-$tool.log "with $tool"; done
   holds tests.json '"commit": "0123abcd"'
   [ "$(ls -A "$GPU_OUTPUT")" = "$(printf 'tests.%s\n' json tar.gz txt)" ] || fail "files: $(ls -A "$GPU_OUTPUT")"

@@ -118,6 +118,23 @@ Case random_case(uint64_t seed, int32_t mode) {
   c.draft.kind = static_cast<Draft>(random.in(0, kDrafts - 1));
   lay_out(random, c, c.target);
   lay_out(random, c, c.draft);
+  c.given_lse = random.one_in(4);
+  for (int32_t s = 0; s < c.slots; ++s) c.noise_scales.push_back(random.one_in(3) ? 0.5F : 1.0F);
+  return c;
+}
+
+Case accepted_case(uint64_t seed, int32_t mode) {
+  Case c = random_case(seed, mode);
+  c.draft = c.target;
+  c.slots = 1;
+  c.width = c.beams;  // more beams may crowd some of the target's out
+  c.variable = false;
+  for (Prefix& sid : c.sids) sid.resize(c.codes.size(), 0);
+  c.starts.resize(1);
+  c.starts[0].clear();
+  c.other.clear();
+  c.other_sids.clear();
+  c.target.bad_rows = c.draft.bad_rows = c.given_lse = false;
   return c;
 }
 

@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "../differential/place.h"
 #include "../handles.h"
 
 namespace speculation {
@@ -35,21 +36,28 @@ struct Case {
   int32_t other_levels = 0;
   int32_t slots = 1, beams = 1, width = 1, draft_levels = 1;  // S, K, N, gamma
   int32_t strategy = 0, normalization = 0, mode = 0;
+  bool given_lse = false;      // steps of the target bring it, so that no sum depends on who adds it up
   std::vector<Prefix> starts;  // [S]
   std::vector<bool> other;     // [S] the slot follows the second index
   std::vector<int64_t> seeds, requests;
+  std::vector<float> noise_scales;  // [S], or empty: 1
   Model target, draft;
 
   int32_t levels() const { return static_cast<int32_t>(codes.size()); }
 };
 Case random_case(uint64_t seed, int32_t mode);
+// One of a draft that is the target, so that every level is accepted.
+Case accepted_case(uint64_t seed, int32_t mode);
 
-// The library's objects of a case.
+// The library's objects of a case, and where its sessions are.
 struct World {
+  const differential::Place* place = nullptr;
   handles::Runtime runtime;
   handles::Constraint constraint, other;
 };
-World make_world(const Case& c);
+// The place must outlive the world.
+World make_world(const Case& c, const differential::Place& place);
+World make_world(const Case& c);  // on the CPU
 handles::Session make_session(const World& world, const Case& c, const Model& model, int32_t beams);
 void start(const World& world, const Case& c, sidbeam_session* session);
 
@@ -61,7 +69,7 @@ struct Result {
 
   bool operator==(const Result&) const = default;
 };
-Result result_of(const Case& c, const sidbeam_session* session);
+Result result_of(const World& world, const Case& c, sidbeam_session* session);
 
 // Plain search by the target alone.
 Result plain(const Case& c, const World& world);

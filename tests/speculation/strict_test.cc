@@ -42,17 +42,7 @@ TEST(StrictSpeculation, GivesTheBitsOfTheTargetsOwnStochasticBeams) {
 TEST(StrictSpeculation, AcceptsEveryLevelOfADraftThatIsTheTarget) {
   for (const int32_t mode : {SIDBEAM_MODE_SEARCH, SIDBEAM_MODE_STOCHASTIC}) {
     for (uint64_t seed = 1; seed <= 200; ++seed) {
-      Case c = random_case(seed, mode);
-      c.draft = c.target;
-      c.slots = 1;
-      c.width = c.beams;  // more beams may crowd some of the target's out
-      c.variable = false;
-      for (Prefix& sid : c.sids) sid.resize(c.codes.size(), 0);
-      c.starts.resize(1);
-      c.starts[0].clear();
-      c.other.clear();
-      c.other_sids.clear();
-      c.target.bad_rows = c.draft.bad_rows = false;
+      const Case c = accepted_case(seed, mode);
       const World world = make_world(c);
       sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
       EXPECT_TRUE(speculative(c, world, stats) == plain(c, world));

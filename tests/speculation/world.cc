@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 
@@ -13,9 +14,12 @@ namespace {
 using handles::check;
 using handles::made;
 
-sidbeam_beams beams_of(const sidbeam_session* session) {
+using differential::Array;
+
+sidbeam_beams beams_of(const World& world, sidbeam_session* session) {
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  check([&](sidbeam_error* err) { return sidbeam_session_get_beams(session, &beams, err); });
+  check([&](sidbeam_error* err) { return sidbeam_session_fetch(session, &beams, world.place->stream(), err); });
+  world.place->wait();
   return beams;
 }
 
@@ -25,20 +29,56 @@ std::vector<uint32_t> bits_of(const float* values, int64_t count) {
   return bits;
 }
 
-// Logits rows of prefixes, one after the other.
+// Logits rows of prefixes, one after the other, and their log-sum-exps.
 struct Rows {
-  std::vector<float> data;
+  Array<float> data, sums;
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;
 
-  Rows(const Model& model, const std::vector<Prefix>& prefixes) {
+  Rows(const World& world, const Model& model, const std::vector<Prefix>& prefixes)
+      : data(*world.place, all_of(model, prefixes)), sums(*world.place, sums_of(model, prefixes)) {
+    rows = sidbeam_rows_dense(data.data(), SIDBEAM_DTYPE_F32, 0, static_cast<int64_t>(prefixes.size()), model.columns);
+    rows.device_type = world.place->device_type();
+    rows.device_id = world.place->device_id();
+  }
+  const float* lse(const Case& c) const { return c.given_lse ? sums.data() : nullptr; }
+
+ private:
+  static std::vector<float> all_of(const Model& model, const std::vector<Prefix>& prefixes) {
+    std::vector<float> all;
     for (const Prefix& prefix : prefixes) {
       const std::vector<float> row = model.row_of(prefix);
-      data.insert(data.end(), row.begin(), row.end());
+      all.insert(all.end(), row.begin(), row.end());
     }
-    data.resize(data.size() + 1);  // never empty
-    rows = sidbeam_rows_dense(data.data(), SIDBEAM_DTYPE_F32, 0, static_cast<int64_t>(prefixes.size()), model.columns);
+    all.resize(all.size() + 1);  // never empty
+    return all;
+  }
+  static std::vector<float> sums_of(const Model& model, const std::vector<Prefix>& prefixes) {
+    std::vector<float> sums;
+    for (const Prefix& prefix : prefixes) {
+      double sum = 0;
+      for (const float value : model.row_of(prefix)) sum += std::exp(static_cast<double>(value));
+      sums.push_back(static_cast<float>(std::log(sum)));
+    }
+    sums.resize(sums.size() + 1);
+    return sums;
   }
 };
+
+std::vector<int32_t> copy_of(const int32_t* values, int64_t count) { return {values, values + count}; }
+
+// A step of listed slots on mapped rows.
+void step_slots(const World& world, sidbeam_session* session, const Rows& rows, const float* lse,
+                const std::vector<int32_t>& slots, const std::vector<int32_t>& map) {
+  const Array<int32_t> slots_there(*world.place, slots), map_there(*world.place, map);
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  step.slots = slots_there.data();
+  step.count = static_cast<int64_t>(slots.size());
+  step.rows = &rows.rows;
+  step.row_map = map_there.data();
+  step.lse = lse;
+  step.stream = world.place->stream();
+  world.place->step(session, &step);
+}
 
 // What the two models remember: the token that was written at each place.
 struct Memory {
@@ -110,44 +150,49 @@ std::vector<Prefix> prefixes_of(const Memory& memory, const sidbeam_speculation_
   return prefixes;
 }
 
-// Drafts until the tree is complete; returns it.
-sidbeam_speculation_tree draft(const Case& c, sidbeam_session* session, sidbeam_speculation* speculation,
-                               Memory& memory) {
-  for (;;) {
-    const sidbeam_speculation_tree tree = tree_of(speculation);
-    memory.write(tree);
-    if (tree.draft_count == 0) return tree;
-    const Rows rows(c.draft, prefixes_of(memory, tree));
-    sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-    step.slots = tree.draft_slots;
-    step.count = tree.draft_count;
-    step.rows = &rows.rows;
-    step.row_map = tree.draft_nodes;
-    check([&](sidbeam_error* err) { return sidbeam_session_step(session, &step, err); });
-    check([&](sidbeam_error* err) { return sidbeam_speculation_add(speculation, err); });
-  }
-}
-
 // What a speculation works on.
 struct Pair {
   const Case& c;
+  const World& world;
   sidbeam_session *target, *draft;
   sidbeam_speculation* speculation;
 };
 
-// A round of a slot, or of all; false if there is nothing left to do.
-bool round(const Pair& pair, const int32_t* slot, Memory& memory) {
+// Drafts until the tree is complete; returns it.
+sidbeam_speculation_tree draft(const Pair& pair, Memory& memory) {
+  for (;;) {
+    const sidbeam_speculation_tree tree = tree_of(pair.speculation);
+    memory.write(tree);
+    if (tree.draft_count == 0) return tree;
+    const Rows rows(pair.world, pair.c.draft, prefixes_of(memory, tree));
+    step_slots(pair.world, pair.draft, rows, nullptr, copy_of(tree.draft_slots, tree.draft_count),
+               copy_of(tree.draft_nodes, tree.draft_count * pair.c.width));
+    check([&](sidbeam_error* err) { return sidbeam_speculation_add(pair.speculation, err); });
+  }
+}
+
+// A round of some slots, or of all where the list is empty; false if there is nothing left to do.
+bool round(const Pair& pair, const std::vector<int32_t>& slots, Memory& memory) {
   int64_t active = 0;
+  const auto count = static_cast<int64_t>(slots.size());
   check([&](sidbeam_error* err) {
-    return sidbeam_speculation_begin(pair.speculation, slot, slot != nullptr ? 1 : 0, &active, err);
+    return sidbeam_speculation_begin(pair.speculation, count > 0 ? slots.data() : nullptr, count, &active, err);
   });
   if (active == 0) return false;
-  const sidbeam_speculation_tree tree = draft(pair.c, pair.draft, pair.speculation, memory);
-  const Rows rows(pair.c.target, prefixes_of(memory, tree));
+  const sidbeam_speculation_tree tree = draft(pair, memory);
+  const Rows rows(pair.world, pair.c.target, prefixes_of(memory, tree));
   sidbeam_speculation_verify_args args = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
   args.rows = &rows.rows;
+  args.lse = rows.lse(pair.c);
   check([&](sidbeam_error* err) { return sidbeam_speculation_verify(pair.speculation, &args, err); });
   return true;
+}
+
+// Slots that go ahead of the others, the last one first.
+std::vector<int32_t> every_other(const Case& c) {
+  std::vector<int32_t> slots;
+  for (int32_t s = c.slots - 1; s >= 0; s -= 2) slots.push_back(s);
+  return slots;
 }
 
 sidbeam_speculation_stats stats_of(const sidbeam_speculation* speculation) {
@@ -178,13 +223,20 @@ handles::Constraint make_constraint(const World& world, const Case& c, const std
       made<handles::Index>([&](auto out, auto err) { return sidbeam_builder_finish(builder.get(), out, err); });
   sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   items.index = index.get();
+  world.place->prepare(index.get());
   return made<handles::Constraint>([&](auto out, auto err) { return sidbeam_constraint_create(&items, out, err); });
 }
 
 }  // namespace
 
 World make_world(const Case& c) {
+  static const differential::Place cpu;
+  return make_world(c, cpu);
+}
+
+World make_world(const Case& c, const differential::Place& place) {
   World world;
+  world.place = &place;
   sidbeam_runtime_config how = SIDBEAM_RUNTIME_CONFIG_INIT;
   how.threads = 1;
   world.runtime = made<handles::Runtime>([&](auto out, auto err) { return sidbeam_runtime_create(&how, out, err); });
@@ -207,6 +259,8 @@ handles::Session make_session(const World& world, const Case& c, const Model& mo
   config.constraint = world.constraint.get();
   config.vocabulary = &vocabulary;
   config.mode = c.mode;
+  config.device_type = world.place->device_type();
+  config.device_id = world.place->device_id();
   return made<handles::Session>(
       [&](auto out, auto err) { return sidbeam_session_create(world.runtime.get(), &config, out, err); });
 }
@@ -223,17 +277,19 @@ void start(const World& world, const Case& c, sidbeam_session* session) {
   sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sampling.seeds = c.seeds.data();
   sampling.requests = c.requests.data();
+  if (!c.noise_scales.empty()) sampling.noise_scales = c.noise_scales.data();
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   if (!constraints.empty()) args.constraints = constraints.data();
   args.count = c.slots;
   args.prefixes = prefixes.data();
   args.prefix_lengths = lengths.data();
   if (c.mode == SIDBEAM_MODE_STOCHASTIC) args.sampling = &sampling;
+  args.stream = world.place->stream();
   check([&](sidbeam_error* err) { return sidbeam_session_start(session, &args, err); });
 }
 
-Result result_of(const Case& c, const sidbeam_session* session) {
-  const sidbeam_beams beams = beams_of(session);
+Result result_of(const World& world, const Case& c, sidbeam_session* session) {
+  const sidbeam_beams beams = beams_of(world, session);
   const int64_t count = int64_t{c.slots} * c.beams;
   Result result;
   result.live.assign(beams.live, beams.live + c.slots);
@@ -244,23 +300,26 @@ Result result_of(const Case& c, const sidbeam_session* session) {
   result.perturbed = bits_of(beams.perturbed, count);
   result.log_inclusions = bits_of(beams.log_inclusions, count);
   result.thresholds = bits_of(beams.thresholds, beams.thresholds != nullptr ? c.slots : 0);
-  result.ordinals.resize(static_cast<size_t>(count));
-  result.sids.resize(static_cast<size_t>(count * c.levels()));
+  Array<int64_t> ordinals(*world.place, static_cast<size_t>(count), int64_t{0});
+  Array<int32_t> sids(*world.place, static_cast<size_t>(count * c.levels()), 0);
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.ordinals = result.ordinals.data();
-  items.sids = result.sids.data();
+  items.ordinals = ordinals.data();
+  items.sids = sids.data();
+  items.stream = world.place->stream();
   check([&](sidbeam_error* err) { return sidbeam_session_get_items(session, nullptr, 0, &items, err); });
+  result.ordinals = ordinals.fetch();
+  result.sids = sids.fetch();
   return result;
 }
 
 Result plain(const Case& c, const World& world) {
   const handles::Session session = make_session(world, c, c.target, c.beams);
   start(world, c, session.get());
-  const sidbeam_beams beams = beams_of(session.get());
   for (;;) {
     std::vector<int32_t> slots, map;
     std::vector<Prefix> prefixes;
-    Result now = result_of(c, session.get());
+    Result now = result_of(world, c, session.get());
+    const sidbeam_beams beams = beams_of(world, session.get());
     for (int32_t s = 0; s < c.slots; ++s) {
       if (beams.active[s] == 0) continue;
       slots.push_back(s);
@@ -272,13 +331,8 @@ Result plain(const Case& c, const World& world) {
       }
     }
     if (slots.empty()) return now;
-    const Rows rows(c.target, prefixes);
-    sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-    step.slots = slots.data();
-    step.count = static_cast<int64_t>(slots.size());
-    step.rows = &rows.rows;
-    step.row_map = map.data();
-    check([&](sidbeam_error* err) { return sidbeam_session_step(session.get(), &step, err); });
+    const Rows rows(world, c.target, prefixes);
+    step_slots(world, session.get(), rows, rows.lse(c), slots, map);
   }
 }
 
@@ -289,26 +343,29 @@ Result speculative(const Case& c, const World& world, sidbeam_speculation_stats&
   config.draft_levels = c.draft_levels;
   config.target = target.get();
   config.draft = drafts.get();
+  config.stream = world.place->stream();
   const auto speculation = made<handles::Speculation>(
       [&](auto out, auto err) { return sidbeam_speculation_create(world.runtime.get(), &config, out, err); });
-  const Pair pair{c, target.get(), drafts.get(), speculation.get()};
+  const Pair pair{c, world, target.get(), drafts.get(), speculation.get()};
   Memory memory{c, {}};
+  Case drafted = c;  // begun with other noise than the target's, which the draft takes over
+  for (int64_t& draft_seed : drafted.seeds) ++draft_seed;
+  for (int64_t& request : drafted.requests) ++request;
+  drafted.noise_scales.assign(static_cast<size_t>(c.slots), 0.25F);
   // A request that is left in its midst, after a round of one slot alone.
-  const int32_t first = 0;
   start(world, c, target.get());
-  start(world, c, drafts.get());
-  round(pair, &first, memory);
+  start(world, drafted, drafts.get());
+  round(pair, {0}, memory);
   const sidbeam_speculation_stats before = stats_of(speculation.get());
   start(world, c, target.get());
-  start(world, c, drafts.get());
-  while (round(pair, nullptr, memory)) {
-  }
+  start(world, drafted, drafts.get());
+  while (round(pair, {}, memory)) round(pair, every_other(c), memory);
   stats = stats_of(speculation.get());
   stats.rounds -= before.rounds;
   stats.levels -= before.levels;
   stats.drafted_levels -= before.drafted_levels;
   stats.accepted_levels -= before.accepted_levels;
-  return result_of(c, target.get());
+  return result_of(world, c, target.get());
 }
 
 }  // namespace speculation

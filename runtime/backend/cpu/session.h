@@ -47,11 +47,12 @@ class CpuSession final : public SessionBackend {
   void check_host(const void* /*list*/, const char* /*name*/) const override {}
   void start(const SlotStart* starts, int64_t count, void* stream) override;
   void stop(const int32_t* slots, int64_t count, void* stream) override;
-  void take_beams(const int32_t* slots, int64_t count, const SessionBackend& from) override;
+  void take_beams(const StepLists& lists, int64_t count, SessionBackend& from, void* stream) override;
   void step(const sidbeam_step_args& args) override;
   void children(const int32_t* slots, int64_t count, const ChildColumns& out) const override;
   sidbeam_beams beams() const override;
   sidbeam_beams fetch(void* /*stream*/) override { return beams(); }
+  sidbeam_beams read(void* /*stream*/) override { return beams(); }
   void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const override;
   SessionCounts counts() const override;
 
@@ -64,7 +65,6 @@ class CpuSession final : public SessionBackend {
   void clear_beams(int64_t slot);
   void begin_slot(const SlotStart& start);
   void begin_sampling(const SlotStart& start);
-  void check_take(const CpuSession& from, int32_t slot) const;
   void take_slot(const CpuSession& from, int32_t slot);
   void take_noise(const CpuSession& from, int32_t slot);
   void check_columns(const IndexView& index, const sidbeam_rows& rows, int32_t slot) const;

@@ -3,19 +3,9 @@
 #include <algorithm>
 
 #include "backend/cpu/session.h"
-#include "support/error.h"
+#include "backend/take.h"
 
 namespace sidbeam::cpu {
-
-void CpuSession::check_take(const CpuSession& from, int32_t slot) const {
-  if (constraints_[slot] != from.constraints_[slot])
-    fail(SIDBEAM_INVALID_ARGUMENT,
-         "slot %d of the draft follows another constraint, expected that of the target: the same version of an index",
-         slot);
-  if (widths_[slot] < from.widths_[slot])
-    fail(SIDBEAM_INVALID_ARGUMENT, "slot %d of the draft has width %d, expected at least %d, that of the target", slot,
-         widths_[slot], from.widths_[slot]);
-}
 
 void CpuSession::take_slot(const CpuSession& from, int32_t slot) {
   const int64_t first = int64_t{slot} * shape_.beams, other = int64_t{slot} * from.shape_.beams;
@@ -57,10 +47,13 @@ void CpuSession::take_noise(const CpuSession& from, int32_t slot) {
   stochastic_.thresholds[slot] = noise.thresholds[slot];
 }
 
-void CpuSession::take_beams(const int32_t* slots, int64_t count, const SessionBackend& other) {
+void CpuSession::take_beams(const StepLists& lists, int64_t count, SessionBackend& other, void* /*stream*/) {
   const auto& from = static_cast<const CpuSession&>(other);
-  for (int64_t i = 0; i < count; ++i) check_take(from, slots[i]);
-  for (int64_t i = 0; i < count; ++i) take_slot(from, slots[i]);
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t slot = lists.slots[i];
+    check_take(slot, {constraints_[slot], widths_[slot]}, {from.constraints_[slot], from.widths_[slot]});
+  }
+  for (int64_t i = 0; i < count; ++i) take_slot(from, lists.slots[i]);
 }
 
 }  // namespace sidbeam::cpu

@@ -30,7 +30,7 @@ struct DeviceHandle {
   // maps it anew for the next call. nullptr: there is an allocator, or the device has no pools.
   cudaMemPool_t workspaces = nullptr;
   // Kernels' first launches; see kernels.h.
-  std::once_flag session_kernels, sampling_kernels, set_kernels;
+  std::once_flag session_kernels, sampling_kernels, set_kernels, take_kernel;
 
  private:
   void make();

@@ -26,11 +26,20 @@ sidbeam_status session_children(DeviceSessionHandle* session, const int32_t* slo
                                 const ChildColumns* out, sidbeam_error* err);
 void session_beams(const DeviceSessionHandle* session, sidbeam_beams* out);
 sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
+sidbeam_status session_read(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err);
+sidbeam_status session_take(DeviceSessionHandle* session, DeviceSessionHandle* from, const int32_t* slots,
+                            int64_t count, void* stream, sidbeam_error* err);
 sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
                              const sidbeam_items* items, sidbeam_error* err);
 sidbeam_status session_stats(DeviceSessionHandle* session, StepCounters* out, int64_t* memory_bytes,
                              sidbeam_error* err);
 void session_destroy(DeviceSessionHandle* session);
+
+sidbeam_status lists_create(DeviceHandle* device, int64_t slots, int64_t beams, DeviceListsHandle** out,
+                            StepListArrays* arrays, sidbeam_error* err);
+sidbeam_status lists_send(DeviceListsHandle* lists, int64_t count, void* stream, sidbeam_error* err);
+void lists_mark(DeviceListsHandle* lists, void* stream);
+void lists_destroy(DeviceListsHandle* lists);
 
 sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
                           const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err);

@@ -85,6 +85,7 @@ cudaError_t warm_items_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_draw_kernel(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_perturb_kernels(const SessionView& session, cudaStream_t stream);
 cudaError_t warm_sampled_start_kernels(const SessionView& session, cudaStream_t stream);
+cudaError_t warm_take_kernel(cudaStream_t stream);
 cudaError_t warm_set_kernels(const void* memory, cudaStream_t stream);
 cudaError_t warm_sample_kernel(const void* memory, cudaStream_t stream);
 
@@ -141,6 +142,11 @@ cudaError_t launch_sampled_start(const SessionView& session, const SamplingView&
                                  cudaStream_t stream);
 cudaError_t launch_sampled_stop(const SessionView& session, const SamplingView& sampling, const int32_t* slots,
                                 int64_t count, cudaStream_t stream);
+
+// Gives `count` slots, a list on the device, the beams of the same slots of another session; see
+// SessionBackend::take_beams().
+cudaError_t launch_take(const SessionView& to, const SamplingView& noise, const SessionView& from,
+                        const SamplingView& from_noise, const int32_t* slots, int64_t count, cudaStream_t stream);
 
 // The items of beams. Fields are as in sidbeam_items: device addresses, any of which may be nullptr. `slots` is in host
 // memory.

@@ -210,6 +210,21 @@ void show(const SessionView& view, const SamplingView& sampling, sidbeam_beams& 
   out.thresholds = sampling.thresholds;
 }
 
+void fetch(DeviceSessionHandle& session, void* stream, bool captured, sidbeam_beams& out) {
+  const MarksEnd end(session.marks, stream, captured);
+  session.fetched = true;
+  check(cudaMemcpyAsync(session.mirror.data(), session.memory.data(), static_cast<size_t>(session.mirror.bytes()),
+                        cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)),
+        "copy from the device");
+  SessionView view = session.view;
+  SamplingView sampling;
+  Layout layout;
+  const BeamArrays arrays(view.slots, int64_t{view.slots} * view.beams, session.mode, layout);
+  set_beam_arrays(arrays, session.mirror.data(), view);
+  set_sampled_arrays(arrays, session.mode, session.mirror.data(), sampling);
+  show(view, sampling, out);
+}
+
 // The counters are the fields of StepCounters in their order.
 static_assert(sizeof(StepCounters) == (kSplitSlots + 1) * sizeof(int64_t) && kSplitSlots < kCounters);
 
@@ -235,19 +250,17 @@ void session_beams(const DeviceSessionHandle* session, sidbeam_beams* out) {
 sidbeam_status session_fetch(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err) {
   return guarded(err, [&] {
     const Current current(*session->device);
-    const bool captured = check_stream(session->device->id, stream);
-    const MarksEnd end(session->marks, stream, captured);
-    session->fetched = true;
-    check(cudaMemcpyAsync(session->mirror.data(), session->memory.data(), static_cast<size_t>(session->mirror.bytes()),
-                          cudaMemcpyDeviceToHost, static_cast<cudaStream_t>(stream)),
-          "copy from the device");
-    SessionView view = session->view;
-    SamplingView sampling;
-    Layout layout;
-    const BeamArrays arrays(view.slots, int64_t{view.slots} * view.beams, session->mode, layout);
-    set_beam_arrays(arrays, session->mirror.data(), view);
-    set_sampled_arrays(arrays, session->mode, session->mirror.data(), sampling);
-    show(view, sampling, *out);
+    fetch(*session, stream, check_stream(session->device->id, stream), *out);
+  });
+}
+
+sidbeam_status session_read(DeviceSessionHandle* session, void* stream, sidbeam_beams* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam read");
+    const Current current(*session->device);
+    check_not_captured(session->device->id, stream, "speculation");
+    fetch(*session, stream, false, *out);
+    check(cudaStreamSynchronize(static_cast<cudaStream_t>(stream)), "wait for the beams");
   });
 }
 

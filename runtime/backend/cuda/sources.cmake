@@ -1,6 +1,7 @@
 # Paths from runtime/, also for the emulated plugin of tests/gpu.
 set(cuda_host_sources
   backend/cuda/device.cc
+  backend/cuda/lists.cc
   backend/cuda/marks.cc
   backend/cuda/plugin.cc
   backend/cuda/session.cc
@@ -21,5 +22,6 @@ set(cuda_kernel_sources
   backend/cuda/start_sampled.cu
   backend/cuda/states.cu
   backend/cuda/step.cu
+  backend/cuda/take.cu
   backend/cuda/verify.cu
 )

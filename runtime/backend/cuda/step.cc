@@ -109,6 +109,19 @@ sidbeam_status session_children(DeviceSessionHandle* session, const int32_t* slo
   });
 }
 
+sidbeam_status session_take(DeviceSessionHandle* session, DeviceSessionHandle* from, const int32_t* slots,
+                            int64_t count, void* stream, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam take");
+    const Current current(*session->device);
+    check_not_captured(session->device->id, stream, "speculation");
+    const MarksEnd end(session->marks, stream, false), end_of_other(from->marks, stream, false);
+    check(launch_take(session->view, session->sampling, from->view, from->sampling, slots, count,
+                      static_cast<cudaStream_t>(stream)),
+          "take beams over");
+  });
+}
+
 sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots, int64_t count,
                              const sidbeam_items* items, sidbeam_error* err) {
   return guarded(err, [&] {

@@ -86,6 +86,11 @@ void read_device(void* out, const void* from, size_t bytes) {
   check(cudaMemcpy(out, from, bytes, cudaMemcpyDeviceToHost));
 }
 
+void write_device(void* to, const void* data, size_t bytes) {
+  wait_device();
+  check(cudaMemcpy(to, data, bytes, cudaMemcpyHostToDevice));
+}
+
 void release_device(void* memory) { check(cudaFree(memory)); }
 void use_device(int device) { check(cudaSetDevice(device)); }
 void wait_device() { check(cudaDeviceSynchronize()); }
@@ -145,6 +150,7 @@ int64_t live_allocations_now() { return emulator_live_allocations(); }
 int64_t pending_work() { return emulator_pending(); }
 void fail_allocation(int64_t n) { emulator_fail_allocation(n); }
 void fail_launch(int64_t n) { emulator_fail_launch(n); }
+void fail_wait(int64_t n) { emulator_fail_wait(n); }
 void unload_kernels() { emulator_unload_kernels(); }
 void set_devices(int count) { emulator_set_devices(count); }
 void set_driver(int version) { emulator_set_driver(version); }

@@ -13,8 +13,9 @@ extern "C" {
 void* device_memory(size_t bytes);
 /* A copy on the current device. */
 void* on_device(const void* data, size_t bytes);
-/* Waits for everything first. */
+/* Wait for everything first. */
 void read_device(void* out, const void* from, size_t bytes);
+void write_device(void* to, const void* data, size_t bytes);
 void release_device(void* memory);
 void use_device(int device);
 void wait_device(void);
@@ -39,6 +40,7 @@ int64_t live_allocations_now(void);
 int64_t pending_work(void);
 void fail_allocation(int64_t n); /* the n-th from now on; 0: none */
 void fail_launch(int64_t n);
+void fail_wait(int64_t n); /* the n-th wait for a stream, after its work */
 void unload_kernels(void); /* as in a process that has launched none */
 void set_devices(int count);
 void set_driver(int version);

@@ -65,23 +65,6 @@ static void children_are_listed_in_the_devices_memory_alone(void) {
   tear_down(&b);
 }
 
-static void speculation_wants_sessions_on_the_cpu(void) {
-  bench b = set_up();
-  const sidbeam_session_config session = cuda_config(b.constraint);
-  sidbeam_session* draft = make_session(&session);
-  sidbeam_speculation_config config = SIDBEAM_SPECULATION_CONFIG_INIT;
-  sidbeam_speculation* none = NULL;
-  sidbeam_runtime* runtime = make_runtime();
-  config.target = b.session;
-  config.draft = draft;
-  CHECK_FAILS(sidbeam_speculation_create(runtime, &config, &none, &err), SIDBEAM_UNSUPPORTED,
-              "config.target is on CUDA, expected a session on the CPU");
-  CHECK(none == NULL);
-  sidbeam_runtime_release(runtime);
-  sidbeam_session_destroy(draft);
-  tear_down(&b);
-}
-
 static void lists_that_the_host_reads_are_refused_on_the_device(void) {
   static const int32_t both[SLOTS] = {0, 1}, prefix[SLOTS] = {0, 0};
   bench b = set_up();
@@ -302,7 +285,6 @@ int main(void) {
   static const test_case tests[] = {
       TEST(memory_of_the_host_is_refused_by_name),
       TEST(children_are_listed_in_the_devices_memory_alone),
-      TEST(speculation_wants_sessions_on_the_cpu),
       TEST(lists_that_the_host_reads_are_refused_on_the_device),
       TEST(buffers_of_items_are_on_the_device),
       TEST(rows_streams_and_memory_of_other_devices_are_refused),

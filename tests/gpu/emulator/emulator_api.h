@@ -197,9 +197,10 @@ EMULATED(cudaEventQuery, cudaEvent_t event);
 EMULATED(cudaEventSynchronize, cudaEvent_t event);
 EMULATED(cudaEventElapsedTime, float* milliseconds, cudaEvent_t begin, cudaEvent_t end);
 
-// Only in the emulator. The n-th allocation, or launch, from now on (1: the next) fails; 0: none.
+// Only in the emulator. The n-th allocation, launch, or wait for a stream from now on (1: the next) fails; 0: none.
 SIDBEAM_EMULATOR_API void emulator_fail_allocation(int64_t n);
 SIDBEAM_EMULATOR_API void emulator_fail_launch(int64_t n);
+SIDBEAM_EMULATOR_API void emulator_fail_wait(int64_t n);
 // As if none had been launched.
 SIDBEAM_EMULATOR_API void emulator_unload_kernels();
 // Allocations of device and of pinned memory that are not given back.

@@ -127,6 +127,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 
 void emulator_fail_allocation(int64_t n) { emulator::world().fail_in = n; }
 void emulator_fail_launch(int64_t n) { emulator::world().fail_launch_in = n; }
+void emulator_fail_wait(int64_t n) { emulator::world().fail_wait_in = n; }
 void emulator_unload_kernels() { emulator::world().launched.clear(); }
 int64_t emulator_live_allocations() {
   const Lock lock(emulator::world().mutex);

@@ -153,7 +153,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   CALLED(cudaStreamSynchronize, stream_of(stream));
   while (!is_idle(key_of(*stream_of(stream)))) do_one();
   settle_memory();
-  return result(cudaSuccess);
+  int64_t& fails_in = emulator::world().fail_wait_in;
+  return result(fails_in > 0 && --fails_in == 0 ? cudaErrorLaunchFailure : cudaSuccess);
 }
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   CALLED(cudaStreamQuery, stream_of(stream));

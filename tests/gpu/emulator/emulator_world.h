@@ -88,7 +88,8 @@ struct World {
   std::map<int, std::shared_ptr<EmulatedPool>> default_pools;
   std::map<cudaMemPool_t, std::shared_ptr<EmulatedPool>> pools;  // all of them
   uint64_t last_stream = 0;
-  int64_t fail_in = 0, fail_launch_in = 0, live_bytes = 0, launches = 0, overlapping = 0, mapped_bytes = 0;
+  int64_t fail_in = 0, fail_launch_in = 0, fail_wait_in = 0;
+  int64_t live_bytes = 0, launches = 0, overlapping = 0, mapped_bytes = 0;
   int devices = 1, driver = 13000, capability = 90, ptx_version = 90, binary_version = 90;
   int processors = 4;  // of a device
   bool eager = false, has_pools = true, newest_first = false;

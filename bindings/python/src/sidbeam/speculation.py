@@ -76,14 +76,14 @@ class Speculation(Handle):
     """Rounds of a target session and a draft session: begin, tree, [the draft's step, add, tree] while there are
     ``draft_slots``, then verify. :meth:`run` does all of it. It and its sessions are used by one thread at a time.
 
-    - ``target``, ``draft``: sessions on the CPU in mode "search" or "stochastic", with the same slots, levels, strategy
-      and mode; the draft has at least as many beams. Columns, normalization and temperatures may differ. Both are
-      started by the caller, with the same constraints, and stay when this is closed; while it is open they keep their
-      memory, but a closed one is refused.
+    - ``target``, ``draft``: sessions on the CPU (speculation on CUDA is for C alone), in mode "search" or
+      "stochastic", with the same slots, levels, strategy and mode; the draft has at least as many beams. Columns,
+      normalization and temperatures may differ. Both are started by the caller, with the same constraints, and stay
+      when this is closed; while it is open they keep their memory, but a closed one is refused.
     - ``draft_levels``: most that are drafted in a round. The last level never is.
 
     Raises :class:`InvalidArgument` (sessions that do not fit each other: the message says in what),
-    :class:`Unsupported` (sessions on CUDA), :class:`OutOfMemory`.
+    :class:`OutOfMemory`.
     """
 
     __slots__ = ("draft", "draft_levels", "target")

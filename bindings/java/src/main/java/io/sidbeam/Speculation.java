@@ -44,10 +44,11 @@ public final class Speculation extends NativeObject {
 
   /**
    * Makes a speculation and all its memory. Fails with {@link Status#INVALID_ARGUMENT} (sessions that do not fit each
-   * other: the message says in what) or {@link Status#UNSUPPORTED} (sessions on CUDA).
+   * other: the message says in what).
    *
    * @param runtime null: the default
-   * @param target on the CPU, of {@link Mode#SEARCH} or {@link Mode#STOCHASTIC}; held
+   * @param target on the CPU (speculation on CUDA is for C alone), of {@link Mode#SEARCH} or {@link Mode#STOCHASTIC};
+   *     held
    * @param draft a session of its own with the same slots, levels, strategy and mode, and at least as many beams; held.
    *     Columns, normalization and temperatures may differ
    * @param draftLevels most levels that are drafted in a round, 1 .. 64; the last level never is
