@@ -84,17 +84,19 @@ def test_a_widened_target_says_the_same() -> None:
         assert torch.allclose(a, b, rtol=1e-4, atol=1e-4)
 
 
-def test_the_cost_model_finds_what_times_are_made_of() -> None:
-    costs = dict(zip(cost.NAMES, (900.0, 40.0, 11.0, 120.0, 9.0, 0.0)))
+@pytest.mark.parametrize("free", [1.0, 4.0])
+def test_the_cost_model_finds_what_times_are_made_of(free: float) -> None:
+    costs = {**dict(zip(cost.NAMES, (900.0, 60.0, 11.0, 120.0, 9.0, 0.0))), "free": free}
     works = [cost.Work(calls, rows) for calls, rows in ((3, 3), (3, 21), (3, 41), (1, 1))]
     works += [cost.Work(calls, rows, drafted, wide) for calls, rows, drafted, wide in
               ((1.5, 80, 2.2, 41), (1.8, 43, 2.4, 24), (2.1, 122, 2.1, 61), (1.2, 80, 2.0, 41))]
     times = [cost.predicted(costs, work) for work in works]
     found = cost.fit(works, times)
+    assert found["free"] == free
     assert all(found[name] == pytest.approx(costs[name], rel=1e-2, abs=0.5) for name in cost.NAMES)
     assert min(cost.fit(works, times[::-1]).values()) >= 0
-    # 2 x (20 - 5) rows more, and a draft of a tenth: what it must save are calls.
-    expected = (11 * 30 + 0.1 * (900 + 40 + 11 * 20)) / 40
+    # 2 x (20 - 5) rows more, and a draft of a tenth: what it must save are calls, in which no rows are free any more.
+    expected = (11 * 30 + 0.1 * (900 + 60 + 11 * 20)) / (60 - 11 * free)
     assert cost.needed(costs, 0.1, 5, 20, LEVELS) == pytest.approx(expected)
     assert cost.needed({**costs, "call": 0.0}, 0.1, 5, 20, LEVELS) == float("inf")
 

@@ -12,6 +12,7 @@ It needs PyTorch and sidbeam's Python package. SPDX-License-Identifier: Apache-2
 import argparse
 import dataclasses
 import json
+import math
 import pathlib
 import sys
 
@@ -164,11 +165,13 @@ def timing(bench: Bench, case: dict, opened: sidbeam.Model, draft: str, count: i
                      rounds.once(setup.case, f"{setup.name}, predicted", "us", guess)])
         setup.runner.close()
     worst = max(abs(guess / median - 1) for guess, median in zip(guesses, medians))
-    bench.write([measurements.summary("cost", case, key, "us", [value]) for key, value in fitted.items()])
+    bench.write([measurements.summary("cost", case, key, "rows" if key == "free" else "us", [value])
+                 for key, value in fitted.items()])
     bench.write([measurements.summary("cost", case, "worst error", "share", [worst])])
-    for k in BEAMS if fitted["call"] > 0 else ():  # otherwise no number of levels is enough
-        bench.write([measurements.summary("break_even", {**case, "ratio": ratio}, f"K={k}", "levels",
-                                          [cost.needed(fitted, ratio, k, max(k, 20), levels)]) for ratio in RATIOS])
+    for k in BEAMS:
+        needed = {ratio: cost.needed(fitted, ratio, k, max(k, 20), levels) for ratio in RATIOS}
+        bench.write([measurements.summary("break_even", {**case, "ratio": ratio}, f"K={k}", "levels", [value])
+                     for ratio, value in needed.items() if value < math.inf])  # else no number of levels is enough
     drafts.say(f"{case}: worst error of the cost model {worst:.3f}; {fitted}")
 
 

@@ -118,10 +118,11 @@ def times(found, target, wide):
 def costs(found):
     """The cost model's coefficients."""
     names = ("start", "call", "row", "draft_start", "draft_call", "draft_row")
-    rows = [[f"{target} x {wide}", *(found.cell(name, "us", 1, target=target, wide=wide) for name in names),
-             found.cell("worst error", "share", 3, target=target, wide=wide)]
-            for target in found.values("target") for wide in found.values("wide", target=target)]
-    return table(["us", *(name.replace("_", " ") for name in names), "worst error"], rows)
+    cases = [{"target": target, "wide": wide} for target in found.values("target")
+             for wide in found.values("wide", target=target)]
+    rows = [[f"{case['target']} x {case['wide']}", *(found.cell(name, "us", 1, **case) for name in names),
+             found.cell("free", "rows", 0, **case), found.cell("worst error", "share", 3, **case)] for case in cases]
+    return table(["us", *(name.replace("_", " ") for name in names), "free rows", "worst error"], rows)
 
 
 def tables(all_of_them):
