@@ -1,5 +1,5 @@
-// Models that carry a draft head, on a CUDA device against the CPU's: the states of their one pass, and whole batches of
-// lanes, again and again, so that graphs serve other batches than they were captured with.
+// Models that carry a draft head, on a CUDA device against the CPU's: the states of their one pass, whole batches of
+// lanes, again and again, so that graphs serve other batches than they were captured with, and runners.
 // SPDX-License-Identifier: Apache-2.0
 #include "head_case.h"
 
@@ -132,6 +132,19 @@ void a_decoder_there_finds_the_same() {
   }
 }
 
+// Through the C ABI, one request after the other.
+void runners() {
+  const HeadCase c;
+  const Golden golden(c.model);
+  const HeadWorld w(c);
+  const std::vector<Found> far = answers(w, SIDBEAM_DEVICE_CUDA, golden.prompts),
+                           near = answers(w, SIDBEAM_DEVICE_CPU, golden.prompts);
+  for (size_t i = 0; i < near.size(); ++i) {
+    compare(far[i], near[i], "a runner's request " + std::to_string(i));
+    expect(near[i].status == SIDBEAM_OK && !near[i].sids.empty(), "a runner found nothing");
+  }
+}
+
 #ifdef SIDBEAM_EMULATED
 void batches_after_the_first_allocate_nothing() {
   const HeadCase c;
@@ -175,6 +188,7 @@ int run_all() {
   all_batches();
   graphs_have_the_same_bits();
   a_decoder_there_finds_the_same();
+  runners();
 #ifdef SIDBEAM_EMULATED
   batches_after_the_first_allocate_nothing();
   a_launch_that_fails_harms_no_later_batch();

@@ -170,4 +170,30 @@ std::vector<Found> decoded(const HeadWorld& w, const std::vector<Prompt>& prompt
   return found.found;
 }
 
+std::vector<Found> answers(const HeadWorld& w, int32_t device_type, const std::vector<History>& histories) {
+  const HeadModel model(w.c.model, device_type, w.c.weights);
+  sidbeam_runner_config config = SIDBEAM_RUNNER_CONFIG_INIT;
+  config.model = reinterpret_cast<sidbeam_model*>(model.model.get());
+  config.constraint = w.many.get(), config.head = w.head.get();
+  config.placeholders = kPlaceholders, config.placeholder_count = kCount;
+  config.beams = w.c.beams, config.max_group = 3, config.max_prompt = 40;
+  sidbeam_runner* made = nullptr;
+  call("runner", sidbeam_runner_create, w.runtime.get(), static_cast<const sidbeam_runner_config*>(&config), &made);
+  const std::unique_ptr<sidbeam_runner, decltype(&sidbeam_runner_destroy)> runner(made, sidbeam_runner_destroy);
+  Collector found(histories.size());
+  for (size_t i = 0; i < histories.size(); ++i) {
+    const Prompt prompt = histories[i].prompt();
+    std::pair<Collector*, int32_t> to{&found, static_cast<int32_t>(i)};
+    sidbeam_request request = SIDBEAM_REQUEST_INIT;
+    request.tokens = prompt.tokens, request.positions = prompt.positions, request.group = prompt.group;
+    request.context = &to;
+    request.done = [](void* context, const sidbeam_result* of) {
+      const auto& [collector, number] = *static_cast<std::pair<Collector*, int32_t>*>(context);
+      collector->ended(number, {of->status, "", static_cast<int32_t>(of->live), of->sids, of->scores, of->ordinals});
+    };
+    call("run", sidbeam_runner_run, made, static_cast<const sidbeam_request*>(&request));
+  }
+  return found.found;
+}
+
 }  // namespace gpu

@@ -73,4 +73,7 @@ class HeadLane {
 // What a decoder on the device makes of the states there, with the catalogue `many` and the trie.
 std::vector<Found> decoded(const HeadWorld& w, const std::vector<Prompt>& prompts);
 
+// What a runner answers to requests, one after the other.
+std::vector<Found> answers(const HeadWorld& w, int32_t device_type, const std::vector<History>& histories);
+
 }  // namespace gpu
