@@ -48,10 +48,10 @@ type RunnerConfig struct {
 	// ModeStochastic: requests draw SIDs without replacement by Model's own law, with the same bits where there is a
 	// Draft; on the CPU. ModeSample is Unsupported.
 	Mode Mode
-	// NEZHA's draft head, with Model on the CPU: Model reads the prompt, BeginTokens and Placeholders, a token per level,
-	// in one pass, and the head writes the SIDs from its hidden states, as a DraftDecoder does. Strategy is StrategyTrie,
-	// or StrategyHashFinal for verification at the last level. Vocabulary is not used; there is no Draft, and Adjust sees
-	// the level's codes alone. nil: none.
+	// NEZHA's draft head, which works where Model is: Model reads the prompt, BeginTokens and Placeholders, a token per
+	// level, in one pass, and the head writes the SIDs from its hidden states, as a DraftDecoder does. Strategy is
+	// StrategyTrie, or StrategyHashFinal for verification at the last level. Vocabulary is not used; there is no Draft,
+	// and Adjust sees the level's codes alone. nil: none.
 	Head         *DraftHead
 	Placeholders []int32
 	// With NormalizeValid: whether a level's logits are those of the beams' children alone, or a product of all of the

@@ -41,7 +41,7 @@ std::vector<float> states_of(const Model& model, const std::vector<History>& his
                              const std::vector<int32_t>& begin, const Workers& workers) {
   ForwardLimits limits = limits_of(static_cast<int32_t>(histories.size()), begin, histories[0].group);
   limits.placeholders = kPlaceholders, limits.placeholder_count = kCount;
-  const auto forward = model.make_states_forward(default_allocator(), limits, workers);
+  const auto forward = static_cast<const CpuModel&>(model).make_states_forward(default_allocator(), limits, workers);
   std::vector<Prompt> prompts;
   for (const History& history : histories) prompts.push_back(history.prompt());
   const float* const states = forward->states(prompts.data(), limits.requests);

@@ -84,14 +84,9 @@ std::unique_ptr<Output> make_output_of_head(const Allocator& allocator, const Se
 std::unique_ptr<Forward> make_forward_with_head(const Allocator& allocator, const Service& service,
                                                 const sidbeam_runner_config& config, ForwardLimits limits,
                                                 const Workers& workers) {
-  const int32_t beams = limits.beams;
-  limits.beams = limits.levels = 1;  // of the model, which reads prompts alone
   limits.placeholders = config.placeholders;
   limits.placeholder_count = config.placeholder_count;
-  std::unique_ptr<StatesForward> model = service.model->make_states_forward(allocator, limits, workers);
-  if (model == nullptr)
-    fail(SIDBEAM_UNSUPPORTED, "config.model is on CUDA, expected a model on the CPU: draft heads run there alone");
-  return make_head_forward(allocator, head_of(service), std::move(model), limits.requests, beams, workers);
+  return service.model->make_head_forward(allocator, head_of(service), limits, workers);
 }
 
 }  // namespace sidbeam::runner

@@ -12,8 +12,7 @@ void check_head(const Service& service, const sidbeam_runner_config& config);
 // Throws where a constraint is of another codebook than the service's head.
 void check_codebook(const Service& service, const char* what, const sidbeam_constraint_info& constraint);
 std::unique_ptr<Output> make_output_of_head(const Allocator& allocator, const Service& service);
-// A forward pass of the service's model and head, `limits` being those of the model alone. Throws UNSUPPORTED where the
-// model is on CUDA.
+// A forward pass of the service's model and head; `limits` as of a model without a head.
 std::unique_ptr<Forward> make_forward_with_head(const Allocator& allocator, const Service& service,
                                                 const sidbeam_runner_config& config, ForwardLimits limits,
                                                 const Workers& workers);

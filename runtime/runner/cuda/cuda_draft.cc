@@ -3,7 +3,6 @@
 
 #include "runner/cuda/cuda_draft_head.h"
 #include "runner/cuda/load.h"
-#include "runner/draft/forward.h"
 #include "support/error.h"
 
 namespace sidbeam::runner {
@@ -46,15 +45,7 @@ class CudaDraft final : public DraftDecoder {
 };
 
 void CudaDraft::make_device() {
-  const DraftShape& shape = head().shape;
-  config_.device_id = device_id_;
-  config_.dtype = static_cast<int32_t>(shape.dtype);
-  config_.input = shape.input, config_.transition = shape.transition;
-  config_.levels = shape.levels;
-  config_.hidden = shape.hidden, config_.gates = shape.gates();
-  config_.of_level = cuda_draft_head(head(), device_id_).levels.data();
-  count_rows(shape, most_beams(), config_.rows);
-  config_.requests = most_requests(), config_.beams = most_beams();
+  config_ = device_draft_config(head(), device_id_, most_requests(), most_beams());
   call(device_.create, &config_, &handle_);
   view_ = device_.view(handle_);
 }

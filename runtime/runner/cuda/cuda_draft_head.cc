@@ -2,6 +2,7 @@
 #include "runner/cuda/cuda_draft_head.h"
 
 #include "runner/cuda/load.h"
+#include "runner/draft/forward.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -47,6 +48,20 @@ const CudaDraftHead& cuda_draft_head(const DraftHead& head, int32_t device_id) {
   for (const std::shared_ptr<const CudaDraftHead>& made : there.made)
     if (made->arrays.device_id() == device_id) return *made;
   return *there.made.emplace_back(std::make_shared<const CudaDraftHead>(head, device_id));
+}
+
+DeviceDraftConfig device_draft_config(const DraftHead& head, int32_t device_id, int32_t requests, int32_t beams) {
+  const DraftShape& shape = head.shape;
+  DeviceDraftConfig config;
+  config.device_id = device_id;
+  config.dtype = static_cast<int32_t>(shape.dtype);
+  config.input = shape.input, config.transition = shape.transition;
+  config.levels = shape.levels;
+  config.hidden = shape.hidden, config.gates = shape.gates();
+  config.of_level = cuda_draft_head(head, device_id).levels.data();
+  count_rows(shape, beams, config.rows);
+  config.requests = requests, config.beams = beams;
+  return config;
 }
 
 }  // namespace sidbeam::runner

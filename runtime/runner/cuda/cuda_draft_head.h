@@ -19,4 +19,7 @@ struct CudaDraftHead {
 // thread.
 const CudaDraftHead& cuda_draft_head(const DraftHead& head, int32_t device_id);
 
+// What the plugin needs for so many requests and beams, with the weights there. The head must outlive it.
+DeviceDraftConfig device_draft_config(const DraftHead& head, int32_t device_id, int32_t requests, int32_t beams);
+
 }  // namespace sidbeam::runner

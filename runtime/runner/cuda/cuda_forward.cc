@@ -9,12 +9,13 @@
 
 namespace sidbeam::runner {
 CudaForward::CudaForward(const Allocator& allocator, const CudaModel& model, const DeviceLevel* levels,
-                         const OutputColumns& columns, const ForwardLimits& limits)
+                         const OutputColumns* columns, const ForwardLimits& limits)
     : device_(model.device()), columns_(columns), arrays_(device_, model.device_model().device_id) {
   const ModelConfig& config = model.device_model().config;
   const bool encodes = config.encoder_layers > 0;
   begin_.assign(limits.begin_tokens, limits.begin_tokens + limits.begin_count);
   if (encodes && begin_.empty()) begin_.push_back(config.decoder_start_token);
+  begin_.insert(begin_.end(), limits.placeholders, limits.placeholders + limits.placeholder_count);
   config_.model = &model.device_model();
   config_.limits = limits;
   config_.limits.begin_tokens = begin_.data();

@@ -7,15 +7,20 @@
 
 namespace sidbeam::runner {
 
-class CudaForward final : public Forward {
+class CudaForward : public Forward {
  public:
+  // `levels` and `columns`: the output layer, which outlives it; nullptr where `limits` has placeholders.
   CudaForward(const Allocator& allocator, const CudaModel& model, const DeviceLevel* levels,
-              const OutputColumns& columns, const ForwardLimits& limits);
+              const OutputColumns* columns, const ForwardLimits& limits);
   ~CudaForward() override;
   void prefill(const Prompt* prompts, int32_t count) override;
   void decode(const DecodeRows& beams) override;
   float* logits(int32_t level) override;
-  int64_t columns(int32_t level) const override { return columns_.columns(level); }
+  int64_t columns(int32_t level) const override { return columns_->columns(level); }
+  // Of logits(): elements.
+  virtual int64_t row_stride(int32_t level) const { return columns(level); }
+  // Of the last prefill, with placeholders: as DeviceForward's.
+  const float* states() const { return device_.states(forward_); }
   // Calls enqueue(), or launches the graph of what it enqueued before: DeviceWork says when.
   template <class Enqueue>
   void replay(int64_t key, Enqueue enqueue) {
@@ -34,7 +39,7 @@ class CudaForward final : public Forward {
   void put_biases(const Allocator& allocator, const CudaModel& model, int64_t positions);
 
   const ForwardDevice& device_;
-  const OutputColumns& columns_;
+  const OutputColumns* columns_;
   DeviceArrays arrays_;
   std::vector<int32_t> begin_;  // which the configuration refers to
   DeviceForwardConfig config_;

@@ -29,6 +29,7 @@ class CudaLane final : public Lane {
   void replay(int32_t level, int32_t parts);
   void forward(int32_t level);
   void adjust(int32_t level);
+  LevelRows level_rows(int32_t level, int64_t first, int64_t count) const;
   int64_t rows(int32_t level) const { return level == 0 ? running_ : int64_t{running_} * config_.beams; }
   void fetch();
   void harvest();
@@ -143,8 +144,7 @@ void CudaLane::replay(int32_t level, int32_t parts) {
   const int64_t shape = int64_t{level} * (config_.requests + 1) + running_;
   forward_->replay(shape * (kForward + kStep + 1) + parts, [&] {
     if ((parts & kForward) != 0) forward(level);
-    if ((parts & kStep) != 0)
-      session_.step(slots_, running_, {logits_, rows(level), forward_->columns(level)}, row_map_);
+    if ((parts & kStep) != 0) session_.step(slots_, running_, level_rows(level, 0, rows(level)), row_map_);
   });
 }
 
@@ -162,18 +162,22 @@ void CudaLane::forward(int32_t level) {
   list.row_beams = row_beams_, list.row_map = row_map_, list.slots = slots_;
   check_status(device_.list_beams(forward_->handle(), &list, &error), error);
   if (level > 0)
-    forward_->decode({static_cast<int32_t>(rows(level)), level, row_requests_, row_tokens_, row_kv_, list.ancestors});
+    forward_->decode({static_cast<int32_t>(rows(level)), level, row_requests_, row_tokens_, row_kv_, list.ancestors,
+                      nullptr, &beams_});
   logits_ = forward_->logits(level);
 }
 
 void CudaLane::adjust(int32_t level) {
-  const int64_t columns = forward_->columns(level), of_slot = rows(level) / running_;
+  const int64_t of_slot = rows(level) / running_;
   for (int32_t slot = 0; slot < running_; ++slot) {
     if (is_over_[slot] != 0) continue;
-    const int64_t first = slot * of_slot;
-    if (!session_.adjust(level, slot, {logits_ + first * columns, of_slot, columns, row_beams_ + first}))
-      end(slot, kEndedByAdjust);
+    if (!session_.adjust(level, slot, level_rows(level, slot * of_slot, of_slot))) end(slot, kEndedByAdjust);
   }
+}
+
+LevelRows CudaLane::level_rows(int32_t level, int64_t first, int64_t count) const {
+  const int64_t stride = forward_->row_stride(level);
+  return {logits_ + first * stride, count, forward_->columns(level), row_beams_ + first, stride};
 }
 
 // The results, in pinned memory; the only wait of a batch that the host needs.

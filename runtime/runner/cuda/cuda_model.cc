@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <string>
 
-#include "runner/cuda/cuda_forward.h"
+#include "runner/cuda/cuda_head_forward.h"
 #include "runner/cuda/load.h"
 #include "runner/math/matrix.h"
 #include "support/error.h"
@@ -334,7 +334,13 @@ std::unique_ptr<Forward> CudaModel::make_forward(const Allocator& allocator, con
                                                  const ForwardLimits& limits, const Workers&) const {
   check_begin_tokens(model_.config, limits);
   return std::make_unique<CudaForward>(allocator, *this, static_cast<const CudaOutput&>(output).levels,
-                                       output.columns(), limits);
+                                       &output.columns(), limits);
+}
+
+std::unique_ptr<Forward> CudaModel::make_head_forward(const Allocator& allocator, const DraftHead& head,
+                                                      const ForwardLimits& limits, const Workers&) const {
+  check_begin_tokens(model_.config, limits);
+  return std::make_unique<CudaHeadForward>(allocator, *this, head, limits);
 }
 
 }  // namespace sidbeam::runner

@@ -52,6 +52,8 @@ class CudaModel final : public Model {
   void check_shared_kv(const sidbeam_shared_kv& kv) const override;
   std::unique_ptr<Forward> make_forward(const Allocator& allocator, const Output& output, const ForwardLimits& limits,
                                         const Workers& workers) const override;
+  std::unique_ptr<Forward> make_head_forward(const Allocator& allocator, const DraftHead& head,
+                                             const ForwardLimits& limits, const Workers& workers) const override;
 
   const DeviceModel& device_model() const { return model_; }
   const std::vector<float>& encoder_buckets() const { return encoder_buckets_; }

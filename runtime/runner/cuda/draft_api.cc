@@ -32,6 +32,10 @@ struct DeviceDraft {
   bool is_recurrent() const { return moves() && config.transition != SIDBEAM_DRAFT_TRANSITION_ADD; }
   bool reads_hidden() const { return config.input != SIDBEAM_DRAFT_INPUT_STATE; }
   bool reads_state() const { return config.input != SIDBEAM_DRAFT_INPUT_HIDDEN; }
+  // Rows of s_l of a request.
+  int64_t state_rows(int32_t level) const { return moves() ? config.rows[level] : 1; }
+  // s_l: in turn, so that a level is at the same place in each run. Without a transition s_1 stands for all.
+  float* states(int32_t level) const { return moves() && level % 2 != 0 ? odd_states : even_states; }
   void place();
   void place_logits();
 
@@ -40,12 +44,11 @@ struct DeviceDraft {
   cuda::Arena memory;
   cuda::Products products;
   DeviceDraftView view;
-  float* logits = nullptr;
-  void* placeholders = nullptr;              // [B, D] h_l, as products read them
-  float* shared = nullptr;                   // [B, V_l] what the logits of a request's beams have in common
-  float *states = nullptr, *next = nullptr;  // [rows, D] s_l, and those of the level that is made
-  void* x = nullptr;                         // the same as products read them; nullptr: they read the states
-  float* recurrent = nullptr;                // [rows, G]
+  void* placeholders = nullptr;                         // [B, D] h_l, as products read them
+  float* shared = nullptr;                              // [B, V_l] what the logits of a request's beams have in common
+  float *even_states = nullptr, *odd_states = nullptr;  // [rows, D] of even and odd levels
+  void* x = nullptr;           // the level's as products read them; nullptr: they read the states
+  float* recurrent = nullptr;  // [rows, G]
   void* workspace = nullptr;
 
   // Of a run.
@@ -57,15 +60,15 @@ void DeviceDraft::place() {
   const int64_t width = draft_weights_stride(config.hidden);
   int64_t rows = 0, parents = 0;
   for (int32_t l = 0; l < config.levels; ++l) {
-    rows = std::max(rows, config.requests * config.rows[l]);
-    if (l + 1 < config.levels) parents = std::max(parents, config.requests * config.rows[l]);
+    rows = std::max(rows, config.requests * state_rows(l));
+    if (l + 1 < config.levels) parents = std::max(parents, config.requests * state_rows(l));
   }
   if (reads_hidden()) placeholders = memory.take_bytes(config.requests * width, is_narrow() ? 2 : 4);
   if (reads_state()) {
-    if (!is_narrow() || moves()) states = memory.take<float>(rows * width);
+    if (!is_narrow() || moves()) even_states = memory.take<float>(rows * width);
     if (is_narrow()) x = memory.take_bytes(rows * width, 2);
   }
-  if (moves()) next = memory.take<float>(rows * width);
+  if (moves()) odd_states = memory.take<float>(rows * width);
   if (is_recurrent()) recurrent = memory.take<float>(parents * draft_stride(config.gates));
   place_logits();
   const int64_t beams = config.requests * config.beams;
@@ -84,8 +87,8 @@ void DeviceDraft::place_logits() {
     all = std::max(all, config.requests * config.rows[l] * columns);
     of_requests = std::max(of_requests, config.requests * columns);
   }
-  view.logits = logits = memory.take<float>(all);
-  if (reads_hidden() && reads_state()) shared = memory.take<float>(of_requests);
+  view.logits = memory.take<float>(all);
+  if (reads_hidden() || !moves()) shared = memory.take<float>(of_requests);
 }
 
 namespace cuda {
@@ -113,7 +116,7 @@ void begin(DeviceDraft& draft, const sidbeam_rows& hidden, void* stream) {
   sidbeam::cuda::check_address(draft.device.id, hidden.data, "hidden.data");
   draft.hidden = hidden;
   draft.stream = static_cast<cudaStream_t>(stream);
-  if (draft.states != nullptr) convert(draft, 0, draft.states, SIDBEAM_DTYPE_F32);
+  if (draft.even_states != nullptr) convert(draft, 0, draft.even_states, SIDBEAM_DTYPE_F32);
   if (draft.x != nullptr) convert(draft, 0, draft.x, draft.config.dtype);
 }
 
@@ -145,30 +148,35 @@ void multiply(DeviceDraft& draft, const Linear& linear) {
   draft.products.enqueue(product, draft.stream);
 }
 
-const void* inputs_of(const DeviceDraft& draft) { return draft.x != nullptr ? draft.x : draft.states; }
+const void* inputs_of(const DeviceDraft& draft, int32_t level) {
+  return draft.x != nullptr ? draft.x : draft.states(level);
+}
 
 void multiply_level(DeviceDraft& draft, int32_t level) {
   const DeviceDraftLevel& weights = draft.config.of_level[level];
   const int64_t requests = draft.hidden.slots, of_request = draft.config.rows[level], rows = requests * of_request;
-  // The product with h_l is the same for all beams of a request.
-  const bool is_shared = draft.reads_state() && of_request > 1;
+  const auto multiply_states = [&](float* to, int64_t count) {
+    multiply(draft, {weights.on_state, draft.reads_hidden() ? nullptr : weights.bias, inputs_of(draft, level), to,
+                     count, weights.codes, draft.reads_hidden()});
+  };
+  // The product with h_l is the same for all beams of a request; without a transition so is that with its state.
+  const bool spreads = of_request > 1 && draft.shared != nullptr;
+  float* const common = spreads ? draft.shared : draft.view.logits;
   if (draft.reads_hidden()) {
     convert(draft, level + 1, draft.placeholders, draft.config.dtype);
-    multiply(draft, {weights.on_hidden, weights.bias, draft.placeholders, is_shared ? draft.shared : draft.logits,
-                     requests, weights.codes, false});
-    if (is_shared) spread(draft, draft.shared, of_request, draft.logits, rows, weights.codes);
+    multiply(draft, {weights.on_hidden, weights.bias, draft.placeholders, common, requests, weights.codes, false});
   }
-  if (draft.reads_state())
-    multiply(draft, {weights.on_state, draft.reads_hidden() ? nullptr : weights.bias, inputs_of(draft), draft.logits,
-                     rows, weights.codes, draft.reads_hidden()});
+  if (draft.reads_state() && !draft.moves()) multiply_states(common, requests);
+  if (spreads) spread(draft, common, of_request, draft.view.logits, rows, weights.codes);
+  if (draft.reads_state() && draft.moves()) multiply_states(draft.view.logits, rows);
 }
 
 void advance(DeviceDraft& draft, int32_t level, const sidbeam_beams& beams) {
   const DeviceDraftLevel& weights = draft.config.of_level[level];
   const int64_t requests = draft.hidden.slots, before = draft.config.rows[level];
   if (draft.is_recurrent())
-    multiply(draft, {weights.recurrent, weights.recurrent_bias, inputs_of(draft), draft.recurrent, requests * before,
-                     draft.config.gates, false});
+    multiply(draft, {weights.recurrent, weights.recurrent_bias, inputs_of(draft, level), draft.recurrent,
+                     requests * before, draft.config.gates, false});
   CellView view;
   view.transition = draft.config.transition;
   view.dtype = draft.config.dtype;
@@ -177,10 +185,9 @@ void advance(DeviceDraft& draft, int32_t level, const sidbeam_beams& beams) {
   view.rows_before = static_cast<int32_t>(before), view.rows = static_cast<int32_t>(draft.config.rows[level + 1]);
   view.codes = weights.codes, view.gates = draft.config.gates;
   view.moves = weights.moves, view.recurrent = draft.recurrent;
-  view.before = draft.states, view.states = draft.next, view.x = draft.x;
+  view.before = draft.states(level), view.states = draft.states(level + 1), view.x = draft.x;
   view.parents = beams.parents, view.beam_codes = beams.codes;
   check(launch_cells(view, draft.stream), "launch a transition");
-  std::swap(draft.states, draft.next);
 }
 
 void finish(DeviceDraft& draft, const sidbeam_beams& beams) {
@@ -215,6 +222,7 @@ void draft_destroy(DeviceDraft* draft) {
 }
 
 DeviceDraftView draft_view(const DeviceDraft* draft) { return draft->view; }
+int64_t draft_memory_bytes(const DeviceDraft* draft) { return draft->memory.bytes(); }
 
 sidbeam_status draft_begin(DeviceDraft* draft, const sidbeam_rows* hidden, void* stream, sidbeam_error* err) {
   return on_device(draft, err, [&] { begin(*draft, *hidden, stream); });

@@ -33,13 +33,15 @@ struct DeviceDraftConfig {
   int32_t levels = 0;
   int64_t hidden = 0, gates = 0;               // D, G
   const DeviceDraftLevel* of_level = nullptr;  // [levels], host; outlives the object
-  int64_t rows[SIDBEAM_MAX_LEVELS] = {};       // of a request at each level
-  int64_t requests = 0, beams = 0;             // B, M
+  // Rows of logits of a request at each level, and of states: row m is beam m's, or one row is all beams'. Without a
+  // transition there is one of the states, and rows of logits beyond the first are copies.
+  int64_t rows[SIDBEAM_MAX_LEVELS] = {};
+  int64_t requests = 0, beams = 0;  // B, M
 };
 
 // Where things are, for the life of the object.
 struct DeviceDraftView {
-  const float* logits = nullptr;  // [requests, rows, V_l], a row every draft_stride(V_l)
+  float* logits = nullptr;  // [requests, rows, V_l], a row every draft_stride(V_l); of the level
   // Results, as in sidbeam_draft_result.
   int32_t *live = nullptr, *errors = nullptr, *sids = nullptr;
   float* scores = nullptr;
@@ -53,6 +55,7 @@ struct DraftDevice {
   sidbeam_status (*create)(const DeviceDraftConfig*, DeviceDraft** out, sidbeam_error* err);
   void (*destroy)(DeviceDraft*);
   DeviceDraftView (*view)(const DeviceDraft*);
+  int64_t (*memory_bytes)(const DeviceDraft*);
   // A run of hidden.slots requests: takes the states s_1 = h_0. hidden: host, strides are resolved; it is read until
   // the last level's logits.
   sidbeam_status (*begin)(DeviceDraft*, const sidbeam_rows* hidden, void* stream, sidbeam_error* err);

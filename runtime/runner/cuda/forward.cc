@@ -65,6 +65,23 @@ void ForwardPass::norm(const float* x, const float* gain, int64_t rows, void* ou
   check(launch_norm(view, rows, stream_), "launch a norm");
 }
 
+// What comes out: for the output layer, whose scale it takes, or states as they are.
+void ForwardPass::norm_last(const Pass& pass) {
+  const float* gain = model_.decoder.norm;
+  if (states_ == nullptr) {
+    norm(pass.x, gain, pass.rows, final_, nullptr, nullptr, c_.output_scale);
+    return;
+  }
+  NormView view;
+  view.dtype = SIDBEAM_DTYPE_F32;
+  view.hidden = c_.hidden;
+  view.x = pass.x;
+  view.gain = gain;
+  view.epsilon = c_.norm_epsilon;
+  view.out = states_;
+  check(launch_norm(view, pass.rows, stream_), "launch a norm");
+}
+
 const void* ForwardPass::weights_of(const DeviceLinear& linear, int64_t first, int64_t count) {
   const int64_t from = first * linear.inputs;
   if (linear.scales == nullptr) return at(linear.weights, from);
@@ -186,7 +203,7 @@ void ForwardPass::run_decoder(Pass pass, const Pass* last) {
     }
     feed_forward(layer, pass.rows, pass.x);
   }
-  norm(pass.x, model_.decoder.norm, pass.rows, final_, nullptr, nullptr, c_.output_scale);
+  norm_last(pass);
 }
 
 // From tokens, positions, places and ancestors that are in place, to the last norm.

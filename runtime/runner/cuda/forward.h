@@ -21,7 +21,7 @@ struct RowInputs {
   int32_t* tokens = nullptr;     // [rows, group]
   int32_t* positions = nullptr;  // [rows]
   int64_t* places = nullptr;     // [rows] in the shared keys and values
-  int32_t* last_rows = nullptr;  // [requests]
+  int32_t* last_rows = nullptr;  // [requests, kept_rows()]
   int32_t* last_positions = nullptr;
   int64_t* lengths = nullptr;  // [requests] of the decoder's prompts
 };
@@ -54,6 +54,7 @@ class ForwardPass {
   void decode(const DecodeRows& beams);
   void replay(const DeviceWork& work);
   float* logits(int32_t level);
+  const float* states() const { return states_; }
   // Sleeps until all that is enqueued is done.
   void wait();
   cudaStream_t stream() const { return stream_; }
@@ -62,6 +63,8 @@ class ForwardPass {
 
  private:
   bool encodes() const { return c_.encoder_layers > 0; }
+  // Rows of the last positions of a prompt that go through all of the last layer.
+  int64_t kept_rows() const { return limits_.placeholder_count + 1; }
   int64_t element() const;
   int64_t kv_width() const { return int64_t{c_.kv_heads} * c_.head_dim; }
   int64_t qkv_width() const { return (int64_t{c_.heads} + 2 * c_.kv_heads) * c_.head_dim; }
@@ -89,6 +92,7 @@ class ForwardPass {
   void run_beams(const Pass& pass);
   void norm(const float* x, const float* gain, int64_t rows, void* out, const int32_t* from = nullptr,
             float* copy = nullptr, float scale = 1.0F);
+  void norm_last(const Pass& pass);
   // Outputs [first, first + count) of the weights, in the model's type: int8 is widened for each product, which saves
   // the memory at the price of writing and reading the wider ones.
   const void* weights_of(const DeviceLinear& linear, int64_t first, int64_t count);
@@ -115,7 +119,7 @@ class ForwardPass {
   Arena memory_{Arena::Where::kDevice}, pinned_{Arena::Where::kPinned};
   std::map<int64_t, cudaGraphExec_t> graphs_;  // by key; nullptr: to be captured
 
-  float *x_ = nullptr, *x_last_ = nullptr, *logits_ = nullptr;
+  float *x_ = nullptr, *x_last_ = nullptr, *logits_ = nullptr, *states_ = nullptr;
   void *normed_ = nullptr, *qkv_ = nullptr, *attended_ = nullptr, *inner_ = nullptr, *active_ = nullptr,
        *final_ = nullptr, *widened_ = nullptr;
   void *shared_keys_ = nullptr, *shared_values_ = nullptr;      // [layers, requests, decoder_positions, kv_width]

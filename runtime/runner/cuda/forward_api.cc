@@ -168,6 +168,8 @@ sidbeam_status forward_logits(DeviceForward* forward, int32_t level, float** out
   return guarded(err, [&] { *out = forward->pass.logits(level); });
 }
 
+const float* forward_states(const DeviceForward* forward) { return forward->pass.states(); }
+
 sidbeam_status forward_list_beams(DeviceForward* forward, const DeviceBeamList* list, sidbeam_error* err) {
   return guarded(err, [&] {
     const Current current(forward->pass.device());

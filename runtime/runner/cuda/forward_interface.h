@@ -67,9 +67,11 @@ struct DeviceLevel {
 };
 
 struct DeviceForwardConfig {
-  const DeviceModel* model = nullptr;   // host; outlives the forward pass
-  ForwardLimits limits;                 // begin_tokens as they are fed, also those of a T5; outlive the forward pass
-  const DeviceLevel* levels = nullptr;  // [limits.levels], host; read at creation
+  const DeviceModel* model = nullptr;  // host; outlives the forward pass
+  // begin_tokens as they are fed, also those of a T5, with the placeholders behind them; outlive the forward pass. With
+  // placeholders it has states instead of logits, and reads prompts alone.
+  ForwardLimits limits;
+  const DeviceLevel* levels = nullptr;  // [limits.levels], host; read at creation; nullptr with placeholders
   const float *cosines = nullptr, *sines = nullptr;  // [positions, head_dim / 2]; nullptr: no RoPE
   DeviceBias encoder_bias, decoder_bias;
   const float* ancestor_bias = nullptr;  // of every depth d from 1 on, [heads, d], one after the other
@@ -125,6 +127,9 @@ struct ForwardDevice {
   sidbeam_status (*replay)(DeviceForward*, const DeviceWork*, sidbeam_error* err);
   // The device's address, always the same, of work that is enqueued.
   sidbeam_status (*logits)(DeviceForward*, int32_t level, float** out, sidbeam_error* err);
+  // [requests of the prefill, placeholder_count + 1, hidden], f32: the states after the last norm at the last position
+  // before the placeholders and at theirs. Always the same address; nullptr without placeholders.
+  const float* (*states)(const DeviceForward*);
   sidbeam_status (*list_beams)(DeviceForward*, const DeviceBeamList*, sidbeam_error* err);
   // Enqueues a copy to pinned memory.
   sidbeam_status (*to_host)(DeviceForward*, void* to, const void* from, int64_t bytes, sidbeam_error* err);

@@ -13,9 +13,11 @@ constexpr RunnerPlugin kPlugin = {
     {attention_workspace, attention_run, attention_permute},
     {forward_upload, forward_gather, forward_release, forward_zeros, forward_pinned, forward_release_pinned,
      forward_check_memory, forward_create, forward_destroy, forward_prefill, forward_decode, forward_replay,
-     forward_logits, forward_list_beams, forward_to_host, forward_wait, forward_stream, forward_memory_bytes},
+     forward_logits, forward_states, forward_list_beams, forward_to_host, forward_wait, forward_stream,
+     forward_memory_bytes},
     {hidden_create, hidden_destroy, hidden_view, hidden_children, hidden_product},
-    {draft_create, draft_destroy, draft_view, draft_begin, draft_logits, draft_advance, draft_finish},
+    {draft_create, draft_destroy, draft_view, draft_memory_bytes, draft_begin, draft_logits, draft_advance,
+     draft_finish},
 };
 
 }  // namespace

@@ -28,6 +28,7 @@ sidbeam_status forward_prefill(DeviceForward* forward, const Prompt* prompts, in
 sidbeam_status forward_decode(DeviceForward* forward, const DecodeRows* beams, sidbeam_error* err);
 sidbeam_status forward_replay(DeviceForward* forward, const DeviceWork* work, sidbeam_error* err);
 sidbeam_status forward_logits(DeviceForward* forward, int32_t level, float** out, sidbeam_error* err);
+const float* forward_states(const DeviceForward* forward);
 sidbeam_status forward_list_beams(DeviceForward* forward, const DeviceBeamList* list, sidbeam_error* err);
 sidbeam_status forward_to_host(DeviceForward* forward, void* to, const void* from, int64_t bytes, sidbeam_error* err);
 sidbeam_status forward_wait(DeviceForward* forward, sidbeam_error* err);
@@ -43,6 +44,7 @@ sidbeam_status hidden_product(DeviceHidden* hidden, const DeviceHiddenRows* rows
 sidbeam_status draft_create(const DeviceDraftConfig* config, DeviceDraft** out, sidbeam_error* err);
 void draft_destroy(DeviceDraft* draft);
 DeviceDraftView draft_view(const DeviceDraft* draft);
+int64_t draft_memory_bytes(const DeviceDraft* draft);
 sidbeam_status draft_begin(DeviceDraft* draft, const sidbeam_rows* hidden, void* stream, sidbeam_error* err);
 sidbeam_status draft_logits(DeviceDraft* draft, int32_t level, sidbeam_error* err);
 sidbeam_status draft_advance(DeviceDraft* draft, int32_t level, const sidbeam_beams* beams, sidbeam_error* err);

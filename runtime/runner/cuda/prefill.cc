@@ -38,7 +38,7 @@ ForwardPass::ForwardPass(const DeviceForwardConfig& config)
       limits_(config.limits),
       config_(config),
       device_(device_of(config.model->device_id)) {
-  std::copy_n(config.levels, limits_.levels, levels_);
+  if (config.levels != nullptr) std::copy_n(config.levels, limits_.levels, levels_);
   beam_rows_ = int64_t{limits_.requests} * limits_.beams;
   slots_ = int64_t{limits_.beams} * std::max(1, limits_.levels - 1);
   decoder_positions_ = limits_.begin_count + (encodes() ? 0 : limits_.max_prompt);
@@ -78,8 +78,8 @@ void ForwardPass::take_inputs(Arena& arena, RowInputs& inputs, int64_t rows) {
   inputs.tokens = arena.take<int32_t>(rows * limits_.max_group);
   inputs.positions = arena.take<int32_t>(rows);
   inputs.places = arena.take<int64_t>(rows);
-  inputs.last_rows = arena.take<int32_t>(limits_.requests);
-  inputs.last_positions = arena.take<int32_t>(limits_.requests);
+  inputs.last_rows = arena.take<int32_t>(limits_.requests * kept_rows());
+  inputs.last_positions = arena.take<int32_t>(limits_.requests * kept_rows());
   inputs.lengths = arena.take<int64_t>(limits_.requests);
 }
 
@@ -91,17 +91,21 @@ void ForwardPass::take_memory() {
       fail(SIDBEAM_OUT_OF_MEMORY, "out of device memory: a size overflows");
     return memory_.take_bytes(count, element());
   };
-  const int64_t requests = limits_.requests, last = std::max(requests, beam_rows_);
+  const int64_t requests = limits_.requests, kept = requests * kept_rows(), last = std::max(kept, beam_rows_);
   for (RowInputs& inputs : there_) take_inputs(memory_, inputs, most_rows_);
   for (RowInputs& inputs : host_) take_inputs(pinned_, inputs, most_rows_);
   x_ = memory_.take<float>(most_rows_ * c_.hidden);
-  x_last_ = memory_.take<float>(requests * c_.hidden);
+  x_last_ = memory_.take<float>(kept * c_.hidden);
   normed_ = elements(most_rows_, c_.hidden);
   qkv_ = elements(most_rows_, qkv_width());
   attended_ = elements(most_rows_, int64_t{c_.heads} * c_.head_dim);
   inner_ = elements(most_rows_, int64_t{c_.ffn} * (c_.gated ? 2 : 1));
   active_ = elements(most_rows_, c_.ffn);
-  final_ = elements(last, c_.hidden);
+  if (limits_.placeholder_count > 0) {
+    states_ = memory_.take<float>(kept * c_.hidden);
+  } else {
+    final_ = elements(last, c_.hidden);
+  }
   widened_ = elements(widest_elements(model_), 1);
   int64_t logits = requests * levels_[0].columns;
   for (int32_t level = 1; level < limits_.levels; ++level)
@@ -148,8 +152,10 @@ int64_t ForwardPass::write_inputs(RowInputs& inputs, const Prompt* prompts, int3
     };
     if (history && !(encodes() && has_kv)) write(prompts[i].tokens, prompts[i].positions, prompts[i].group);
     if (begin) write(limits_.begin_tokens, limits_.begin_count, 1);
-    inputs.last_rows[i] = static_cast<int32_t>(row - 1);
-    inputs.last_positions[i] = static_cast<int32_t>(position - 1);
+    for (int64_t back = kept_rows(), at = i * back; back > 0; --back, ++at) {
+      inputs.last_rows[at] = static_cast<int32_t>(row - back);
+      inputs.last_positions[at] = static_cast<int32_t>(position - back);
+    }
     inputs.lengths[i] = position;
   }
   rows_ = row;
@@ -165,8 +171,8 @@ void ForwardPass::send_inputs(int which, int64_t rows, int64_t group) {
   send(to.tokens, from.tokens, rows * group);
   send(to.positions, from.positions, rows);
   send(to.places, from.places, rows);
-  send(to.last_rows, from.last_rows, batch_);
-  send(to.last_positions, from.last_positions, batch_);
+  send(to.last_rows, from.last_rows, batch_ * kept_rows());
+  send(to.last_positions, from.last_positions, batch_ * kept_rows());
   send(to.lengths, from.lengths, batch_);
   check(cudaEventRecord(sent_[which], stream_), "mark a copy");
 }
@@ -208,10 +214,11 @@ void ForwardPass::describe_prompts(const Prompt* prompts, int32_t count, Pass& a
   const RowInputs& rows = host_[encodes() ? 1 : 0];
   const AttentionShape of = shape(0);
   const int32_t tile = attention_tile_rows(model_.dtype);
+  const int64_t kept = kept_rows();
   Parts own(of, tile), own_last(of, tile), cross(of, tile), cross_last(of, tile);
-  for (int32_t i = 0; i < count; ++i) {
-    const int64_t first = i == 0 ? 0 : rows.last_rows[i - 1] + 1, length = rows.lengths[i];
-    const int64_t count_of = rows.last_rows[i] + 1 - first;
+  for (int64_t i = 0, first = 0, next = 0; i < count; ++i, first = next) {
+    next = rows.last_rows[(i + 1) * kept - 1] + 1;
+    const int64_t length = rows.lengths[i], count_of = next - first;
     SharedPart part;
     part.keys = at(shared_keys_, i * decoder_positions_ * kv_width());
     part.values = at(shared_values_, i * decoder_positions_ * kv_width());
@@ -220,16 +227,16 @@ void ForwardPass::describe_prompts(const Prompt* prompts, int32_t count, Pass& a
     part.bias_row_step = -1;
     if (encodes()) part.bias = config_.decoder_bias.zero - part.causal;
     own.add(part, count_of, length, 1);
-    part.causal = -1;
-    if (encodes()) part.bias = config_.decoder_bias.zero - (length - 1);
-    own_last.add(part, 1, length, least_items(of, plan_of(length, 0)));
+    part.causal = kept > 1 ? static_cast<int32_t>(length - kept) : -1;
+    if (encodes()) part.bias = config_.decoder_bias.zero - (length - kept);
+    own_last.add(part, kept, length, least_items(of, plan_of(length, 0)));
     if (!encodes()) continue;
     const int64_t encoded = prompts[i].shared_kv != nullptr ? prompts[i].shared_kv->length : prompts[i].positions;
     part = {};
     part.keys = at(cross_keys_, i * limits_.max_prompt * kv_width());
     part.values = at(cross_values_, i * limits_.max_prompt * kv_width());
     cross.add(part, count_of, encoded, 1);
-    cross_last.add(part, 1, encoded, least_items(of, plan_of(encoded, 0)));
+    cross_last.add(part, kept, encoded, least_items(of, plan_of(encoded, 0)));
   }
   all.self = own.send(prompt_parts_, stream_);
   last.self = own_last.send(last_parts_, stream_);
@@ -255,7 +262,7 @@ void ForwardPass::prefill(const Prompt* prompts, int32_t count) {
   all.x = x_;
   all.positions = there_[which].positions;
   all.places = there_[which].places;
-  last.rows = count;
+  last.rows = count * kept_rows();
   last.x = x_last_;
   last.positions = there_[which].last_positions;
   describe_prompts(prompts, count, all, last);

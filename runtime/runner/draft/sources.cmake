@@ -15,7 +15,7 @@ foreach(source capi cell checks cpu_decoder decoder format forward head head_for
   target_sources(sidbeam_runner_core PRIVATE ${CMAKE_CURRENT_LIST_DIR}/${source}.cc)
   list(APPEND runner_draft_sources ${CMAKE_CURRENT_LIST_DIR}/${source}.cc)
 endforeach()
-foreach(source cuda_draft cuda_draft_head)
+foreach(source cuda_draft cuda_draft_head cuda_head_forward)
   list(APPEND runner_draft_sources ${CMAKE_CURRENT_SOURCE_DIR}/cuda/${source}.cc)
 endforeach()
 set_source_files_properties(${runner_draft_sources} PROPERTIES COMPILE_OPTIONS "${runner_draft_options}")

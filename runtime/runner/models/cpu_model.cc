@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "runner/cuda/cuda_model.h"
+#include "runner/draft/head_forward.h"
 #include "runner/models/cpu_forward.h"
 #include "support/arguments.h"
 
@@ -87,6 +88,14 @@ std::unique_ptr<StatesForward> CpuModel::make_states_forward(const Allocator& al
                                                              const Workers& workers) const {
   check_begin_tokens(config_, limits);
   return std::make_unique<CpuForward>(allocator, *this, nullptr, limits, workers);
+}
+
+std::unique_ptr<Forward> CpuModel::make_head_forward(const Allocator& allocator, const DraftHead& head,
+                                                     const ForwardLimits& limits, const Workers& workers) const {
+  ForwardLimits prompts = limits;
+  prompts.beams = prompts.levels = 1;  // the model reads prompts alone
+  return sidbeam::runner::make_head_forward(allocator, head, make_states_forward(allocator, prompts, workers),
+                                            limits.requests, limits.beams, workers);
 }
 
 Model* open_model(const char* folder, const sidbeam_model_config& config) {

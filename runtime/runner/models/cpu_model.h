@@ -18,9 +18,11 @@ class CpuModel final : public Model {
   }
   std::unique_ptr<TreeForward> make_tree_forward(const Allocator& allocator, const Output& output,
                                                  const ForwardLimits& limits, const Workers& workers) const override;
-
+  std::unique_ptr<Forward> make_head_forward(const Allocator& allocator, const DraftHead& head,
+                                             const ForwardLimits& limits, const Workers& workers) const override;
+  // What a draft head reads, of one beam and level.
   std::unique_ptr<StatesForward> make_states_forward(const Allocator& allocator, const ForwardLimits& limits,
-                                                     const Workers& workers) const override;
+                                                     const Workers& workers) const;
 
   const ModelConfig& config() const { return config_; }
   const ModelWeights& weights() const { return weights_; }

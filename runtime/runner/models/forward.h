@@ -50,6 +50,8 @@ struct DecodeRows {
   // [rows] codes that a node has, rising within a request; nullptr: beams. 0: the root of a tree that begins with the
   // prompt, whose last position is the row; of its tokens, slots and ancestors nothing is read.
   const int32_t* depths = nullptr;
+  // On CUDA: what the lane's session found, of which the rows were made; a draft head alone reads it.
+  const sidbeam_beams* beams = nullptr;
 
   int32_t depth_of(int32_t row) const { return depths != nullptr ? depths[row] : depth; }
 };
@@ -85,7 +87,7 @@ class Forward {
   virtual int64_t memory_bytes() const = 0;
 };
 
-// One whose hidden states go on to a draft head: the CPU's.
+// The CPU's, whose hidden states go on to a draft head.
 class StatesForward {
  public:
   virtual ~StatesForward() = default;

@@ -11,6 +11,7 @@
 
 namespace sidbeam::runner {
 
+struct DraftHead;
 struct ModelConfig;
 struct Workers;
 
@@ -36,12 +37,10 @@ class Model : public RefCounted<Model> {
                                                          const Workers& /*workers*/) const {
     return nullptr;
   }
-  // One for a draft head, which `limits` give placeholders, one beam and one level; nullptr: this model has none.
-  virtual std::unique_ptr<StatesForward> make_states_forward(const Allocator& /*allocator*/,
-                                                             const ForwardLimits& /*limits*/,
-                                                             const Workers& /*workers*/) const {
-    return nullptr;
-  }
+  // One with a draft head behind it, which gives the logits; `limits` has the head's beams and levels, and a
+  // placeholder per level. The head must outlive it.
+  virtual std::unique_ptr<Forward> make_head_forward(const Allocator& allocator, const DraftHead& head,
+                                                     const ForwardLimits& limits, const Workers& workers) const = 0;
 };
 
 // What a config says of a model, and how its matrices are held (SIDBEAM_WEIGHTS_*).

@@ -107,7 +107,8 @@ bool LaneSession::adjust(int32_t level, int32_t slot, const LevelRows& rows) con
   view.constraint = job.constraint;
   view.logits = rows.logits;
   view.rows = rows.rows;
-  view.columns = view.row_stride = rows.columns;
+  view.columns = rows.columns;
+  view.row_stride = rows.row_stride != 0 ? rows.row_stride : rows.columns;
   view.columns_of = &config_.output->vocabulary();
   view.row_beams = rows.row_beams;
   view.beams = &beams_;
@@ -120,6 +121,7 @@ void LaneSession::step(const int32_t* slots, int32_t count, const LevelRows& row
   sidbeam_rows given = sidbeam_rows_dense(rows.logits, SIDBEAM_DTYPE_F32, 0, rows.rows, rows.columns);
   given.device_type = stream_ != nullptr ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
   given.device_id = device_id_;
+  given.row_stride = rows.row_stride;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.slots = slots;
   args.count = count;

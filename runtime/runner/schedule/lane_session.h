@@ -19,6 +19,7 @@ struct LevelRows {
   float* logits = nullptr;
   int64_t rows = 0, columns = 0;
   const int32_t* row_beams = nullptr;  // [rows]; adjust() alone reads it
+  int64_t row_stride = 0;              // elements; 0: columns
 };
 
 class LaneSession {

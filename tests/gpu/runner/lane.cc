@@ -2,14 +2,12 @@
 // with widths and constraints of their own, again and again, so that graphs serve other batches than they were
 // captured with.
 // SPDX-License-Identifier: Apache-2.0
-#include "runner/schedule/lane.h"
-
 #include <atomic>
-#include <cmath>
 #include <iostream>
 
 #include "../../unit/models.h"
 #include "device_place.h"
+#include "lane_case.h"
 #include "library.h"
 #include "runner/formats/config.h"
 #include "small_catalogue.h"
@@ -20,31 +18,6 @@ namespace {
 
 using differential::expect;
 using namespace sidbeam::runner;
-
-struct Found {
-  sidbeam_status status = SIDBEAM_INTERNAL;
-  std::vector<int32_t> sids;
-  std::vector<float> scores;
-  std::vector<int64_t> ordinals;
-  int endings = 0;
-  bool operator==(const Found&) const = default;
-};
-
-class Collector final : public Ended {
- public:
-  explicit Collector(size_t jobs) : found(jobs) {}
-  void ended(int32_t job, const Outcome& outcome) override {
-    Found& one = found[static_cast<size_t>(job)];
-    ++one.endings;
-    one.status = outcome.status;
-    one.sids.assign(outcome.sids, outcome.sids + outcome.live * 3);
-    one.scores.assign(outcome.scores, outcome.scores + outcome.live);
-    one.ordinals.assign(outcome.ordinals, outcome.ordinals + outcome.live);
-    if (outcome.status != SIDBEAM_OK) message = outcome.message;
-  }
-  std::vector<Found> found;
-  std::string message;
-};
 
 // A model's lane, wherever it is.
 struct Place {
@@ -83,26 +56,6 @@ struct Place {
   std::unique_ptr<Output> output;
   std::unique_ptr<sidbeam::runner::Lane> lane;
 };
-
-void compare(const Found& there, const Found& here, const std::string& what) {
-  expect(there.endings == 1 && here.endings == 1, what, ": ended ", there.endings, " times");
-  expect(there.status == here.status, what, ": status ", there.status, ", expected ", here.status);
-  expect(there.scores.size() == here.scores.size(), what, ": ", there.scores.size(), " beams, expected ",
-         here.scores.size());
-  const size_t count = here.scores.size();
-  for (size_t i = 0; i < count; ++i) {
-    expect(std::fabs(there.scores[i] - here.scores[i]) < 1e-4F, what, ": score ", i, " is ", there.scores[i],
-           ", expected ", here.scores[i]);
-    const bool near = (i > 0 && here.scores[i - 1] - here.scores[i] < 2e-4F) ||
-                      (i + 1 < count && here.scores[i] - here.scores[i + 1] < 2e-4F);
-    if (near) continue;
-    expect(there.ordinals[i] == here.ordinals[i], what, ": other item at ", i);
-    expect(std::equal(there.sids.begin() + static_cast<std::ptrdiff_t>(3 * i),
-                      there.sids.begin() + static_cast<std::ptrdiff_t>(3 * i + 3),
-                      here.sids.begin() + static_cast<std::ptrdiff_t>(3 * i)),
-           what, ": other SID at ", i);
-  }
-}
 
 void run_model(const std::string& name, int32_t normalization, bool variable, bool adjusts) {
   const Golden golden(name);

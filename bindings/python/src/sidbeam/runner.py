@@ -265,7 +265,7 @@ class Runner(Handle):
       "trie", SIDs of fixed length.
     - ``mode``: "stochastic": requests draw SIDs without replacement by the model's own law, with the same bits where
       there is a draft; on the CPU. :class:`Session` says more.
-    - ``head``: NEZHA's :class:`DraftHead`, on the CPU: the model reads the prompt, ``begin_tokens`` and
+    - ``head``: NEZHA's :class:`DraftHead`, where the model is: the model reads the prompt, ``begin_tokens`` and
       ``placeholders``, a token per level, in one pass, and the head writes the SIDs from its hidden states, as
       :class:`DraftDecoder` does. ``strategy``: "trie", or "hash_final" for verification at the last level. The
       vocabulary is not used; there is no ``draft``, and ``adjust`` sees the level's codes alone.

@@ -258,8 +258,8 @@ public final class RunnerConfig {
   }
 
   /**
-   * NEZHA's draft head, with the model on the CPU: the model reads the prompt, the begin tokens and a placeholder per
-   * level in one pass, and the head writes the SIDs from its hidden states, as a {@link DraftDecoder} does. With
+   * NEZHA's draft head, which works where the model is: the model reads the prompt, the begin tokens and a placeholder
+   * per level in one pass, and the head writes the SIDs from its hidden states, as a {@link DraftDecoder} does. With
    * {@link Strategy#TRIE}, or {@link Strategy#HASH_FINAL} for verification at the last level. The vocabulary is not
    * used; there is no draft, and adjust sees the level's codes alone.
    *
