@@ -222,10 +222,11 @@ typedef struct sidbeam_runner_config {
    * measured on x86. CHILDREN does so at all levels, and is refused with UNSUPPORTED where it cannot be done (int8
    * weights, CUDA, a draft, a head or mode STOCHASTIC too); PRODUCT never does. Results have the same bits. */
   int32_t output_path;
-  /* A draft head (draft.h), held, with `model` on the CPU; NULL: none. The prompt, begin_tokens and a placeholder per
+  /* A draft head (draft.h), held; it works where `model` is. NULL: none. The prompt, begin_tokens and a placeholder per
    * level are one pass of the model: the last layer's states, after its norm, are h_0 at the last position before the
-   * placeholders and h_1 .. h_L at theirs. From these the head writes SIDs as sidbeam_draft_decoder_run() does, to the
-   * bit, and the model passes no more: SIDs are verified by `strategy`, TRIE at every level or HASH_FINAL at the last.
+   * placeholders and h_1 .. h_L at theirs, in f32. From these the head writes SIDs as sidbeam_draft_decoder_run() does,
+   * on the CPU to the bit, on CUDA except for the rounding of products, which have other numbers of rows there; and the
+   * model passes no more. SIDs are verified by `strategy`, TRIE at every level or HASH_FINAL at the last.
    * `vocabulary` is not read, since codes are not tokens here; `adjust` sees logits of a level's codes alone; `draft`
    * must be NULL and `mode` SEARCH. SIDs have one length, and where constraint and head name a codebook, it is the
    * same. */
@@ -331,7 +332,7 @@ typedef struct sidbeam_runner_stats {
 
 /* Makes a runner, its lanes' memory and its threads. It holds the runtime, the models, the head and the constraint.
  * Errors: INVALID_ARGUMENT (also a draft of another vocabulary, or of fewer beams than M; a head of another width,
- * catalogue or codebook), UNSUPPORTED (also a draft, a head or mode STOCHASTIC where a model is on CUDA, what
+ * catalogue or codebook), UNSUPPORTED (also a draft or mode STOCHASTIC where a model is on CUDA, what
  * SIDBEAM_SPECULATE_RELAXED excludes, and a head for SIDs of variable length), MISSING_SECTION (as
  * sidbeam_session_create), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_create(

@@ -14,6 +14,12 @@
  * In mode STOCHASTIC the noise of a prefix is the same in both sessions, so that the draft's beams are likely to be the
  * target's, and the result is exactly the target's own draw without replacement (sampling.h).
  *
+ * On CUDA both sessions are on one device, and so are the target's logits and lse. The tree and the list of slots are
+ * in the host's memory: begin, add and verify (after each of its steps) wait for config.stream and fetch the sessions'
+ * beams, so that what sidbeam_session_fetch() gave has new contents. They cannot be captured. What else is enqueued for
+ * the sessions must be ordered with that stream: on it, or by events. The draft's step takes copies of draft_slots and
+ * draft_nodes in the device's memory. The result has the bits of plain search on that device.
+ *
  * Relaxed: see sidbeam_relaxed_verify(). It follows other laws than search, and has no session.
  *
  * Threads: a speculation and its two sessions are used by one thread at a time.
@@ -34,14 +40,15 @@ typedef struct sidbeam_speculation_config {
   /* Most levels that are drafted in a round, 1 .. SIDBEAM_MAX_LEVELS. The last level is never drafted: the target's row
    * of the level before decides it. */
   int32_t draft_levels;
-  /* Borrowed until the speculation is destroyed. Both on the CPU, in mode SEARCH or STOCHASTIC, with the same slots,
-   * levels, strategy and mode; the draft has at least as many beams as the target (N >= K). Columns, normalization and
-   * temperatures may differ: slot i of the draft is started by the caller as its model wants it. */
+  /* Borrowed until the speculation is destroyed. Both on the same device, in mode SEARCH or STOCHASTIC, with the same
+   * slots, levels, strategy and mode; the draft has at least as many beams as the target (N >= K). Columns,
+   * normalization and temperatures may differ: slot i of the draft is started by the caller as its model wants it. */
   sidbeam_session* target;
   sidbeam_session* draft;
+  void* stream; /* CUDA stream of begin, add and verify; borrowed likewise, and not read on the CPU */
 } sidbeam_speculation_config;
 #define SIDBEAM_SPECULATION_CONFIG_INIT \
-  { (uint32_t)sizeof(sidbeam_speculation_config), 1, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_speculation_config), 1, NULL, NULL, NULL }
 
 /* The nodes of a round, slot by slot: views that hold until the next call of the speculation. A root is a beam of the
  * target that must be fed, every other node a beam of the draft; a prefix is one node, which all that continue it
@@ -99,8 +106,9 @@ typedef struct sidbeam_speculation_stats {
   { (uint32_t)sizeof(sidbeam_speculation_stats), 0, 0, 0, 0, 0, 0, 0 }
 
 /* Makes a speculation and all its memory.
- * Errors: INVALID_ARGUMENT (config; sessions that do not fit each other: the message says in what), UNSUPPORTED
- * (sessions on CUDA), OUT_OF_MEMORY. */
+ * Errors: INVALID_ARGUMENT (config; sessions that do not fit each other: the message says in what), OUT_OF_MEMORY.
+ * On CUDA this, begin, add and verify may fail with DEVICE_ERROR too, and the last three with BAD_STATE while their
+ * stream is being captured; get_tree, get_mask and get_stats are the host's alone. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_create(
     sidbeam_runtime* runtime, const sidbeam_speculation_config* config, sidbeam_speculation** out, sidbeam_error* err);
 /* Begins a round of slots that are started, passing over those that are done (slots NULL: all S, with count 0 or S, and
@@ -109,7 +117,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_create(
  * number of slots in the round; 0: all are done.
  * Errors: INVALID_ARGUMENT (slots; a draft's slot under another constraint, which another version of an index is too,
  * or of less width than the target has beams), BAD_STATE (a slot that is not started, of either session; a target's
- * slot that was stepped by others between rounds); then no slot has changed. */
+ * slot that was stepped by others between rounds, or, on CUDA, was named twice in a step); then no slot has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_begin(
     sidbeam_speculation* speculation, const int32_t* slots, int64_t count, int64_t* active, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_get_tree(
@@ -125,12 +133,13 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_get_mask(
 /* Steps the target's slots on the rows of the nodes, and ends the round. Temperatures are those of the start.
  * Errors: those of sidbeam_session_step(), INVALID_ARGUMENT (rows for another number of nodes), BAD_STATE (no round).
  * Where the first step fails no slot has changed and the round goes on; after a later one the round has ended, and
- * slots are where the steps before have brought them. */
+ * slots are where the steps before have brought them. On CUDA the beams may fail to come back after a step
+ * (DEVICE_ERROR); then the round has ended, and its slots must be started again. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_verify(
     sidbeam_speculation* speculation, const sidbeam_speculation_verify_args* args, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_get_stats(
     const sidbeam_speculation* speculation, sidbeam_speculation_stats* out, sidbeam_error* err);
-/* Its sessions stay. */
+/* Its sessions stay. On CUDA it waits for what begin and verify enqueued. */
 SIDBEAM_API void sidbeam_speculation_destroy(sidbeam_speculation* speculation);
 
 /* Relaxed speculation (AtSpeed, Algorithm 2) draws beams at random from p, the target's distribution over all valid
