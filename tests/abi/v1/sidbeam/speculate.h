@@ -58,7 +58,7 @@ typedef struct sidbeam_speculation_tree {
   uint32_t struct_size;        /* sizeof(sidbeam_speculation_tree), set by the caller */
   int32_t depth;               /* D: entries of a list of ancestors */
   int64_t count;               /* slots of the round */
-  const int32_t* slots;        /* [count] rising */
+  const int32_t* slots;        /* [count] in the order of begin(); rising where that named none */
   int64_t nodes;               /* at most count * (K + draft_levels * N) */
   const int64_t* node_offsets; /* [count + 1] the i-th slot has the nodes node_offsets[i] .. node_offsets[i+1] - 1 */
   /* [nodes] column of the node's last code in the target's vocabulary. -1: the one root of a slot that was just
