@@ -159,12 +159,17 @@ class Out {
 // Bytes of a struct in the first version of the header; a caller that was compiled with that may go on.
 template <class T>
 inline constexpr size_t kFirstBytes = sizeof(T);
-template <>
-inline constexpr size_t kFirstBytes<sidbeam_session_config> = offsetof(sidbeam_session_config, mode);
-template <>
-inline constexpr size_t kFirstBytes<sidbeam_start_args> = offsetof(sidbeam_start_args, sampling);
-template <>
-inline constexpr size_t kFirstBytes<sidbeam_beams> = offsetof(sidbeam_beams, log_masses);
+#define STRUCT(type, bytes) \
+  template <>               \
+  inline constexpr size_t kFirstBytes<type> = bytes;
+#define FIELD(...)
+#define CONSTANT(...)
+#define ENTRY(...)
+#include "../../abi/abi_v1.inc"
+#undef STRUCT
+#undef FIELD
+#undef CONSTANT
+#undef ENTRY
 
 // A struct that is passed in, in a block of the size that it claims: its own, a newer header's, that of the first
 // version where what came later says nothing, or one that no struct has.
