@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "draft_case.h"
+#include "program.h"
 
 namespace gpu {
 namespace {
@@ -278,7 +279,4 @@ int run_all() {
 }  // namespace
 }  // namespace gpu
 
-int main() try { return gpu::has_device() ? gpu::run_all() : 77; } catch (const std::exception& failure) {
-  std::cerr << failure.what() << '\n';
-  return 1;
-}
+int main() { return gpu::run_program(gpu::run_all); }

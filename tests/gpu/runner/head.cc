@@ -7,7 +7,7 @@
 #include <iostream>
 
 #include "../../unit/model_runs.h"
-#include "support/error.h"
+#include "program.h"
 
 namespace gpu {
 namespace {
@@ -206,10 +206,4 @@ int run_all() {
 }  // namespace
 }  // namespace gpu
 
-int main() try { return gpu::has_device() ? gpu::run_all() : 77; } catch (const sidbeam::Failure& failure) {
-  std::cerr << failure.message << '\n';
-  return 1;
-} catch (const std::exception& failure) {
-  std::cerr << failure.what() << '\n';
-  return 1;
-}
+int main() { return gpu::run_program(gpu::run_all); }

@@ -21,7 +21,7 @@ ForwardLimits limits_of(const std::vector<int32_t>& begin) {
   return limits;
 }
 
-// Of three levels, whose numbers of codes are no multiples of four but for one.
+// Of three levels; only at the second is the number of codes a multiple of four.
 oracle::DraftModel random_model(const HeadCase& c, int64_t hidden) {
   std::mt19937_64 random(static_cast<uint64_t>(c.input * 10 + c.transition));
   heads::HeadShape shape{{19, 16, 11}};

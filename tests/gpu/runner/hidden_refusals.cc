@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "hidden_case.h"
+#include "program.h"
 
 namespace gpu {
 namespace {
@@ -151,7 +152,4 @@ int run_all() {
 }  // namespace
 }  // namespace gpu
 
-int main() try { return gpu::has_device() ? gpu::run_all() : 77; } catch (const std::exception& failure) {
-  std::cerr << failure.what() << '\n';
-  return 1;
-}
+int main() { return gpu::run_program(gpu::run_all); }

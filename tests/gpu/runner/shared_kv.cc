@@ -7,9 +7,9 @@
 #include "../../unit/model_runs.h"
 #include "device_place.h"
 #include "library.h"
+#include "program.h"
 #include "sidbeam/runner.h"
 #include "small_catalogue.h"
-#include "support/error.h"
 
 namespace gpu {
 namespace {
@@ -152,10 +152,4 @@ int run_all() {
 }  // namespace
 }  // namespace gpu
 
-int main() try { return gpu::has_device() ? gpu::run_all() : 77; } catch (const sidbeam::Failure& failure) {
-  std::cerr << failure.message << '\n';
-  return 1;
-} catch (const std::exception& failure) {
-  std::cerr << failure.what() << '\n';
-  return 1;
-}
+int main() { return gpu::run_program(gpu::run_all); }
