@@ -68,7 +68,9 @@ from .hidden import HiddenPath, HiddenStats, HiddenStep, OutputLayer
 from .index import Constraint, Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .model import Model, ModelInfo
-from .runner import Level, Result, Runner, RunnerStats
+from .runner import Runner
+from .runner_events import Level
+from .runner_results import Result, RunnerStats
 from .runtime import Runtime
 from .sampling import Disc, DiscResults, disc
 from .session import Session

@@ -1,23 +1,18 @@
-"""The runner: history tokens in, items out. SPDX-License-Identifier: Apache-2.0
-
-The library calls back on threads of its own. It enters Python on none of them: callbacks wait in a queue
-(flat/events.h) for one thread of Python's per runner, which completes futures and calls ``adjust``.
-"""
+"""The runner: history tokens in, items out. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import itertools
 import threading
 import weakref
 from concurrent.futures import Future
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _native
-from .arrays import host, host_view
+from .arrays import host
 from .draft import DraftHead
 from .enums import Mode, Normalization, Speculate, Strategy, member
 from .errors import BadState, InvalidArgument, SidbeamError
@@ -25,185 +20,10 @@ from .handle import Handle
 from .hidden import HiddenPath
 from .index import Constraint, ConstraintLike, Index, constraint_of
 from .model import Model
+from .runner_events import Adjust, Desk, Request
+from .runner_results import Result, RunnerStats, result_from, stats_from
 from .runtime import Runtime
 from .vocabulary import Vocabulary, native_vocabulary
-
-
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """What a request found: n SIDs, best first, at most its number of beams. Arrays of the caller's own."""
-
-    sids: np.ndarray  #: int32 [n, L] codes; -1 past the end of a shorter SID
-    scores: np.ndarray  #: float32 [n] log-probability
-    ordinals: np.ndarray  #: int64 [n]; -1 where strategy "none" found no SID
-    request: int  #: its number
-    queued_us: int  #: microseconds that it waited
-    run_us: int  #: and ran
-    batch: int  #: requests that ran with it, itself included
-    rounds: int  #: passes of the model; this and the rest: 0 without a draft, where it passes L times
-    drafted_levels: int  #: that the draft wrote ahead
-    accepted_levels: int  #: of these: passes saved
-    draft_us: int  #: of ``run_us``, of the draft
-    constraint: ConstraintLike = dataclasses.field(repr=False)  #: that it ran under
-
-    @property
-    def item_rows(self) -> np.ndarray:
-        """int64: the item rows of the SIDs, by SID, then priority. The request's constraint must be an open index."""
-        if not isinstance(self.constraint, Index):
-            raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
-        rows = [self.constraint.item_rows(int(ordinal)) for ordinal in self.ordinals if ordinal >= 0]
-        return np.fromiter(itertools.chain.from_iterable(rows), np.int64)
-
-    @property
-    def items(self) -> np.ndarray:
-        """The ids of :attr:`item_rows`: int64, uint64, or str as objects."""
-        rows = self.item_rows
-        return self.constraint.item_ids(rows)  # type: ignore[union-attr]
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-
-@dataclasses.dataclass(frozen=True)
-class Level:
-    """One request at one level, between the model and the step: what ``adjust`` gets. The arrays are valid during the
-    call alone."""
-
-    level: int  #: codes decided so far
-    request: int  #: its number
-    context: Any  #: that the request was given
-    logits: np.ndarray  #: float32 [rows, columns], to be changed in place
-    prefixes: np.ndarray  #: int32 [rows, level] codes so far of each row; at level 0 there is one row
-    columns: np.ndarray  #: int64 [codes of the level] column of each code; -1: none
-    end_column: int  #: -1: none
-
-
-Adjust = Callable[[Level], object]
-
-
-@dataclasses.dataclass(frozen=True)
-class RunnerStats:
-    """Counted since the runner's creation. Times are in microseconds; percentiles, of finished requests and to 4 %, are
-    P50, P90, P99, P99.9."""
-
-    lanes: int
-    queued: int  #: requests that wait now
-    running: int  #: and run now
-    submitted: int  #: taken: each ends as one of the next four
-    finished: int
-    failed: int
-    cancelled: int
-    expired: int  #: their deadline had passed
-    refused: int  #: :class:`QueueFull`; not among ``submitted``
-    batches: int
-    batch_requests: int
-    batch_rows: int
-    busy_us: int  #: of all lanes together
-    up_us: int  #: since creation: lanes are used to ``busy_us / (up_us * lanes)``
-    memory_bytes: int  #: that the runner holds, without the models
-    rounds: int  #: this and the next five: 0 without a draft; the sums of the results' own
-    round_levels: int  #: that rounds gained: ``round_levels - rounds`` passes of the model were saved
-    drafted_levels: int
-    accepted_levels: int
-    nodes: int  #: rows of logits that rounds asked of the model
-    draft_us: int
-    queued_us: tuple[int, ...]
-    run_us: tuple[int, ...]
-    total_us: tuple[int, ...]
-
-
-def _stats_from(numbers: np.ndarray) -> RunnerStats:
-    values: dict[str, Any] = {}
-    for field in dataclasses.fields(RunnerStats):
-        place = getattr(_native, f"FLAT_RUNNER_STATS_{field.name.upper()}")
-        several = field.name in ("queued_us", "run_us", "total_us")
-        values[field.name] = tuple(numbers[place : place + 4].tolist()) if several else int(numbers[place])
-    return RunnerStats(**values)
-
-
-@dataclasses.dataclass
-class _Request:
-    """A request under way, by its tag."""
-
-    context: Any
-    constraint: ConstraintLike
-    future: Optional[Future[Result]] = None
-    runner: Optional[Runner] = None  #: kept by what it still owes
-    raised: Optional[BaseException] = None  #: by adjust
-
-    def failure(self, error: SidbeamError) -> BaseException:
-        """What the caller gets to see: the exception of his own ``adjust``, if that ended the request."""
-        return error if self.raised is None else self.raised
-
-
-def _result(numbers: np.ndarray, constraint: ConstraintLike) -> Result:
-    live, levels = int(numbers[_native.FLAT_RESULT_LIVE]), int(numbers[_native.FLAT_RESULT_LEVELS])
-    sids, scores = np.empty((live, levels), np.int32), np.empty(live, np.float32)
-    ordinals = np.empty(live, np.int64)
-    _native.flat_result_take(int(numbers[_native.FLAT_RESULT_NUMBER]), sids, scores, ordinals)
-    names = [field.name for field in dataclasses.fields(Result)][3:-1]
-    rest = {name: int(numbers[getattr(_native, f"FLAT_RESULT_{name.upper()}")]) for name in names}
-    return Result(sids, scores, ordinals, **rest, constraint=constraint)
-
-
-class _Desk:
-    """What the thread of a runner's events knows: not the runner, so that one that nobody needs can go."""
-
-    def __init__(self, events: Any, codes: Sequence[int], adjust: Optional[Adjust]) -> None:
-        self.requests: dict[int, _Request] = {}
-        self._events, self._codes, self._adjust = events, codes, adjust
-        self.thread = threading.Thread(target=self._serve, name="sidbeam-runner", daemon=True)
-        self.thread.start()
-
-    def _serve(self) -> None:
-        numbers = np.zeros(_native.FLAT_EVENT_COUNT, np.int64)
-        while kind := _native.flat_events_next(self._events, numbers):
-            if kind == _native.FLAT_EVENT_DONE:
-                self._finish(numbers)
-            else:
-                self._ask(numbers)
-
-    def _finish(self, numbers: np.ndarray) -> None:
-        request = self.requests.pop(int(numbers[_native.FLAT_RESULT_TAG]))
-        future = request.future
-        assert future is not None
-        wanted = future.set_running_or_notify_cancel()  # not if the caller has cancelled it
-        try:
-            result = _result(numbers, request.constraint)
-        except SidbeamError as error:
-            if wanted:
-                future.set_exception(request.failure(error))
-        else:
-            if wanted:
-                future.set_result(result)
-
-    def _ask(self, numbers: np.ndarray) -> None:
-        request = self.requests[int(numbers[_native.FLAT_ADJUST_TAG])]
-        verdict = 1
-        try:
-            assert self._adjust is not None
-            self._adjust(self._level(numbers, request.context))
-            verdict = 0
-        except BaseException as error:  # it belongs to the caller of the request, whatever it is
-            request.raised = error
-        finally:
-            _native.flat_adjust_answer(self._events, int(numbers[_native.FLAT_ADJUST_NUMBER]), verdict)
-
-    def _level(self, numbers: np.ndarray, context: Any) -> Level:
-        level, rows = int(numbers[_native.FLAT_ADJUST_LEVEL]), int(numbers[_native.FLAT_ADJUST_ROWS])
-        columns, stride = int(numbers[_native.FLAT_ADJUST_COLUMNS]), int(numbers[_native.FLAT_ADJUST_ROW_STRIDE])
-        logits = host_view(int(numbers[_native.FLAT_ADJUST_LOGITS]), (rows, stride), np.float32, None, writable=True)
-        if level > 0:
-            prefixes = host_view(int(numbers[_native.FLAT_ADJUST_PREFIXES]), (rows, level), np.int32, None)
-        else:
-            prefixes = np.empty((rows, 0), np.int32)
-        if address := int(numbers[_native.FLAT_ADJUST_MAP]):
-            count = int(numbers[_native.FLAT_ADJUST_MAP_CODES])
-            codes = host_view(address, (count,), np.int32, None).astype(np.int64)
-        else:
-            codes = int(numbers[_native.FLAT_ADJUST_OFFSET]) + np.arange(self._codes[level])
-        request, end = int(numbers[_native.FLAT_ADJUST_REQUEST]), int(numbers[_native.FLAT_ADJUST_END_COLUMN])
-        return Level(level, request, context, logits[:, :columns], prefixes, codes, end)
 
 
 class _Future(Future):  # type: ignore[type-arg]
@@ -358,7 +178,7 @@ class Runner(Handle):
             None if begin_tokens is None else host(begin_tokens, np.int32, "begin_tokens"),
             None if placeholders is None else host(placeholders, np.int32, "placeholders"),
         )
-        self._desk = _Desk(_native.flat_runner_events(self._handle), codes, adjust)
+        self._desk = Desk(_native.flat_runner_events(self._handle), codes, adjust)
         _open.add(self)
 
     def run(
@@ -387,13 +207,13 @@ class Runner(Handle):
         logits), :class:`QueueFull`, :class:`DeadlineExceeded`, :class:`Cancelled`, :class:`BadState` (closed).
         """
         self._refuse_within("run")
-        tag, request = next(self._tags), _Request(context, self._constraint if constraint is None else constraint)
+        tag, request = next(self._tags), Request(context, self._constraint if constraint is None else constraint)
         numbers = np.zeros(_native.FLAT_RESULT_COUNT, np.int64)
         self._desk.requests[tag] = request
         try:
             arguments = self._arguments(tokens, beams, priority, constraint, deadline_us, seed, sampling_request)
             _native.flat_runner_run(self._handle, tag, *arguments, numbers)
-            return _result(numbers, request.constraint)
+            return result_from(numbers, request.constraint)
         except SidbeamError as error:
             raise request.failure(error)
         finally:
@@ -423,7 +243,7 @@ class Runner(Handle):
         future._runner = weakref.ref(self)
         held = self._constraint if constraint is None else constraint
         tag = next(self._tags)
-        self._desk.requests[tag] = _Request(context, held, future, self)
+        self._desk.requests[tag] = Request(context, held, future, self)
         try:
             arguments = self._arguments(tokens, beams, priority, constraint, deadline_us, seed, sampling_request)
             future.request = _native.flat_runner_submit(self._handle, tag, *arguments)
@@ -462,7 +282,7 @@ class Runner(Handle):
     def stats(self) -> RunnerStats:
         numbers = np.zeros(_native.FLAT_RUNNER_STATS_COUNT, np.int64)
         _native.flat_runner_get_stats(self._handle, numbers)
-        return _stats_from(numbers)
+        return stats_from(numbers)
 
     def close(self) -> None:
         """Takes no more requests, ends the waiting ones as :class:`Cancelled` and waits for the running ones.

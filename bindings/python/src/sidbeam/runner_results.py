@@ -1,0 +1,98 @@
+"""What a runner returns: results and statistics. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from typing import Any
+
+import numpy as np
+
+from . import _native
+from .errors import BadState
+from .index import ConstraintLike, Index
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a request found: n SIDs, best first, at most its number of beams. Arrays of the caller's own."""
+
+    sids: np.ndarray  #: int32 [n, L] codes; -1 past the end of a shorter SID
+    scores: np.ndarray  #: float32 [n] log-probability
+    ordinals: np.ndarray  #: int64 [n]; -1 where strategy "none" found no SID
+    request: int  #: its number
+    queued_us: int  #: microseconds that it waited
+    run_us: int  #: and ran
+    batch: int  #: requests that ran with it, itself included
+    rounds: int  #: passes of the model; this and the rest: 0 without a draft, where it passes L times
+    drafted_levels: int  #: that the draft wrote ahead
+    accepted_levels: int  #: of these: passes saved
+    draft_us: int  #: of ``run_us``, of the draft
+    constraint: ConstraintLike = dataclasses.field(repr=False)  #: that it ran under
+
+    @property
+    def item_rows(self) -> np.ndarray:
+        """int64: the item rows of the SIDs, by SID, then priority. The request's constraint must be an open index."""
+        if not isinstance(self.constraint, Index):
+            raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
+        rows = [self.constraint.item_rows(int(ordinal)) for ordinal in self.ordinals if ordinal >= 0]
+        return np.fromiter(itertools.chain.from_iterable(rows), np.int64)
+
+    @property
+    def items(self) -> np.ndarray:
+        """The ids of :attr:`item_rows`: int64, uint64, or str as objects."""
+        rows = self.item_rows
+        return self.constraint.item_ids(rows)  # type: ignore[union-attr]
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunnerStats:
+    """Counted since the runner's creation. Times are in microseconds; percentiles, of finished requests and to 4 %, are
+    P50, P90, P99, P99.9."""
+
+    lanes: int
+    queued: int  #: requests that wait now
+    running: int  #: and run now
+    submitted: int  #: taken: each ends as one of the next four
+    finished: int
+    failed: int
+    cancelled: int
+    expired: int  #: their deadline had passed
+    refused: int  #: :class:`QueueFull`; not among ``submitted``
+    batches: int
+    batch_requests: int
+    batch_rows: int
+    busy_us: int  #: of all lanes together
+    up_us: int  #: since creation: lanes are used to ``busy_us / (up_us * lanes)``
+    memory_bytes: int  #: that the runner holds, without the models
+    rounds: int  #: this and the next five: 0 without a draft; the sums of the results' own
+    round_levels: int  #: that rounds gained: ``round_levels - rounds`` passes of the model were saved
+    drafted_levels: int
+    accepted_levels: int
+    nodes: int  #: rows of logits that rounds asked of the model
+    draft_us: int
+    queued_us: tuple[int, ...]
+    run_us: tuple[int, ...]
+    total_us: tuple[int, ...]
+
+
+def stats_from(numbers: np.ndarray) -> RunnerStats:
+    values: dict[str, Any] = {}
+    for field in dataclasses.fields(RunnerStats):
+        place = getattr(_native, f"FLAT_RUNNER_STATS_{field.name.upper()}")
+        several = field.name in ("queued_us", "run_us", "total_us")
+        values[field.name] = tuple(numbers[place : place + 4].tolist()) if several else int(numbers[place])
+    return RunnerStats(**values)
+
+
+def result_from(numbers: np.ndarray, constraint: ConstraintLike) -> Result:
+    live, levels = int(numbers[_native.FLAT_RESULT_LIVE]), int(numbers[_native.FLAT_RESULT_LEVELS])
+    sids, scores = np.empty((live, levels), np.int32), np.empty(live, np.float32)
+    ordinals = np.empty(live, np.int64)
+    _native.flat_result_take(int(numbers[_native.FLAT_RESULT_NUMBER]), sids, scores, ordinals)
+    names = [field.name for field in dataclasses.fields(Result)][3:-1]
+    rest = {name: int(numbers[getattr(_native, f"FLAT_RESULT_{name.upper()}")]) for name in names}
+    return Result(sids, scores, ordinals, **rest, constraint=constraint)
