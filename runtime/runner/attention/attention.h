@@ -40,9 +40,7 @@ struct AttentionCall {
   // Row r attends to the unshared slots ancestors[r * depth .. + depth), of which -1 are none.
   int32_t depth = 0;
   const int32_t* ancestors = nullptr;
-  const void* unshared_keys = nullptr;  // [slots, kv_heads, head_dim], dense
-  const void* unshared_values = nullptr;
-  int32_t unshared_dtype = 0;            // SIDBEAM_DTYPE_*
+  KvRows unshared;                       // of each slot
   const float* ancestor_bias = nullptr;  // [heads, depth], ancestor_bias_stride floats between heads
   int64_t ancestor_bias_stride = 0;
 };

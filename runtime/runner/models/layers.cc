@@ -66,9 +66,13 @@ Rows Layers::queries(const AttentionWeights& weights, ConstRows normed, const in
 
 Rows Layers::key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions) {
   const Rows out(key_values_.data(), normed.count, 2 * key_width_);
+  write_key_values(weights, normed, positions, out);
+  return out;
+}
+
+void Layers::write_key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions, Rows out) {
   multiply(workers_, normed, weights.key_value.matrix, out, weights.key_value.start(), weights.key_value.bias_data());
   turn(weights.k_norm, positions, out.slice(0, key_width_));
-  return out;
 }
 
 void Layers::add_product(ConstRows from, const Linear& linear, Rows x) {

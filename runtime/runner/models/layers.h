@@ -19,6 +19,8 @@ class Layers {
   Rows queries(const AttentionWeights& weights, ConstRows normed, const int32_t* positions);
   // Keys of all heads, then values.
   Rows key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions);
+  // The same, written to the caller's rows.
+  void write_key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions, Rows out);
   // Where attention writes its output.
   Rows attended(int64_t rows) { return {attended_.data(), rows, query_width_, input_stride(query_width_)}; }
   // x += what the attention writes
