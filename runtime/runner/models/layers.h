@@ -41,7 +41,9 @@ class Layers {
   Activation activation_;
   int64_t query_width_, key_width_, inner_width_;
   RopeTable rope_;
-  Buffer<float> normed_, queries_, key_values_, attended_, inner_;
+  Buffer<float> normed_, queries_, key_values_, attended_;
+  int64_t inner_rows_;
+  Buffer<float> inner_;  // between the products of a feed-forward, for inner_rows_ at a time
 };
 
 }  // namespace sidbeam::runner
