@@ -20,7 +20,7 @@ struct AttentionCall {
   int64_t rows = 0;
   const float* queries = nullptr;  // [rows, heads, head_dim], query_stride floats between rows
   int64_t query_stride = 0;
-  float* output = nullptr;  // [rows, heads, head_dim], output_stride floats between rows
+  float* output = nullptr;  // [rows, heads, head_dim], output_stride floats between rows; may be the queries
   int64_t output_stride = 0;
   float* log_sum_exp = nullptr;  // [rows, heads], if wanted
 

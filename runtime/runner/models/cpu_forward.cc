@@ -333,21 +333,18 @@ Rows CpuForward::keep_last_rows(Rows normed) {
   return {normed.data, rows_, normed.columns, normed.stride};
 }
 
-// A call per part, without keys.
-void CpuForward::begin_calls(ConstRows queries) {
-  const Rows out = layers_.attended(rows_);
+// A call per part, without keys; its output replaces the queries.
+void CpuForward::begin_calls(Rows queries) {
   for (int64_t i = 0; i < parts_count_; ++i) {
     AttentionCall call;
     call.rows = parts_[i].rows;
-    call.queries = queries[parts_[i].first_row];
-    call.query_stride = queries.stride;
-    call.output = out[parts_[i].first_row];
-    call.output_stride = out.stride;
+    call.queries = call.output = queries[parts_[i].first_row];
+    call.query_stride = call.output_stride = queries.stride;
     calls_[i] = call;
   }
 }
 
-void CpuForward::attend_self(int64_t layer, ConstRows queries, const DecodeRows* beams) {
+void CpuForward::attend_self(int64_t layer, Rows queries, const DecodeRows* beams) {
   begin_calls(queries);
   for (int64_t i = 0; i < parts_count_; ++i) {
     const Part& part = parts_[i];

@@ -41,9 +41,8 @@ Layers::Layers(const Allocator& allocator, const ModelConfig& config, int64_t ro
       key_width_(int64_t{config.kv_heads} * config.head_dim),
       inner_width_(int64_t{config.ffn} * (config.gated ? 2 : 1)),
       normed_(Buffer<float>::zeroed(allocator, checked_bytes(rows, input_stride(config.hidden)))),
-      queries_(Buffer<float>::zeroed(allocator, checked_bytes(rows, query_width_))),
+      queries_(Buffer<float>::zeroed(allocator, checked_bytes(rows, input_stride(query_width_)))),
       key_values_(Buffer<float>::zeroed(allocator, checked_bytes(rows, 2 * key_width_))),
-      attended_(Buffer<float>::zeroed(allocator, checked_bytes(rows, input_stride(query_width_)))),
       inner_rows_(std::min(rows, inner_rows(config))),
       inner_(Buffer<float>::zeroed(allocator, checked_bytes(inner_rows_, input_stride(inner_width_)))) {
   if (rope_positions > 0) rope_ = make_model_rope(allocator, config, rope_positions);
@@ -63,7 +62,7 @@ void Layers::turn(const Buffer<float>& norm, const int32_t* positions, Rows head
 }
 
 Rows Layers::queries(const AttentionWeights& weights, ConstRows normed, const int32_t* positions) {
-  const Rows out(queries_.data(), normed.count, query_width_);
+  const Rows out = query_rows(normed.count);
   multiply(workers_, normed, weights.query.matrix, out, weights.query.start(), weights.query.bias_data());
   turn(weights.q_norm, positions, out);
   return out;
@@ -91,7 +90,7 @@ void Layers::add_product(ConstRows from, const Linear& linear, Rows x) {
 }
 
 void Layers::add_attention(const AttentionWeights& weights, Rows x) {
-  add_product(attended(x.count), weights.output, x);
+  add_product(query_rows(x.count), weights.output, x);
 }
 
 void Layers::add_feed_forward(const FeedForwardWeights& weights, Rows x) {
@@ -112,8 +111,7 @@ void Layers::add_feed_forward(const FeedForwardWeights& weights, Rows x) {
 }
 
 int64_t Layers::memory_bytes() const {
-  return rope_.memory_bytes() + normed_.bytes() + queries_.bytes() + key_values_.bytes() + attended_.bytes() +
-         inner_.bytes();
+  return rope_.memory_bytes() + normed_.bytes() + queries_.bytes() + key_values_.bytes() + inner_.bytes();
 }
 
 }  // namespace sidbeam::runner
