@@ -173,8 +173,7 @@ AttentionCall call_of(const Case& c, const SharedKv& kv, Result& out) {
   call.relative_bias_stride = 2 * c.reach + 1;
   call.depth = c.depth;
   call.ancestors = c.ancestors.data();
-  call.unshared_keys = c.unshared_keys.data();
-  call.unshared_values = c.unshared_values.data();
+  call.unshared = {c.unshared_keys.data(), c.unshared_values.data(), c.kv_row(), SIDBEAM_DTYPE_F32};
   call.ancestor_bias = c.ancestor_bias.empty() ? nullptr : c.ancestor_bias.data();
   call.ancestor_bias_stride = c.depth;
   return call;

@@ -257,9 +257,7 @@ void check_sixteen_bits(CpuTarget target) {
     for (const bool packs : {false, true}) {
       Result out;
       AttentionCall call = call_of(c, kv, out);
-      call.unshared_keys = unshared_keys.data();
-      call.unshared_values = unshared_values.data();
-      call.unshared_dtype = dtype;
+      call.unshared = {unshared_keys.data(), unshared_values.data(), c.kv_row(), dtype};
       if (packs) {
         call.shared = nullptr;
         call.shared_rows = {keys.data(), values.data(), c.kv_row(), dtype};

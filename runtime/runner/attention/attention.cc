@@ -158,10 +158,8 @@ class ItemRun {
   int64_t attend_ancestors() const {
     if (call_.depth == 0) return 0;
     const HeadShape& shape = plan_.shape;
-    const KvRows all{call_.unshared_keys, call_.unshared_values, int64_t{shape.kv_heads} * shape.head_dim,
-                     call_.unshared_dtype};
     AncestorRows ancestors{call_.ancestors + item_.first * call_.depth, call_.depth,
-                           all.at(0, item_.kv_head, shape.head_dim), nullptr};
+                           call_.unshared.at(0, item_.kv_head, shape.head_dim), nullptr};
     for (int32_t g = 0; g < shape.group(); ++g) {
       if (call_.ancestor_bias != nullptr)
         ancestors.bias = call_.ancestor_bias + (first_head() + g) * call_.ancestor_bias_stride;
@@ -169,7 +167,7 @@ class ItemRun {
     }
     const int64_t entries = item_.count * call_.depth;
     const int64_t none = std::count(ancestors.ancestors, ancestors.ancestors + entries, -1);
-    return (entries - none) * bytes_of_position(call_.unshared_dtype);
+    return (entries - none) * bytes_of_position(call_.unshared.dtype);
   }
 
   void finish() const {

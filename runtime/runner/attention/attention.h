@@ -20,7 +20,7 @@ struct AttentionCall {
   int64_t rows = 0;
   const float* queries = nullptr;  // [rows, heads, head_dim], query_stride floats between rows
   int64_t query_stride = 0;
-  float* output = nullptr;  // [rows, heads, head_dim], output_stride floats between rows
+  float* output = nullptr;  // [rows, heads, head_dim], output_stride floats between rows; may be the queries
   int64_t output_stride = 0;
   float* log_sum_exp = nullptr;  // [rows, heads], if wanted
 
@@ -40,9 +40,7 @@ struct AttentionCall {
   // Row r attends to the unshared slots ancestors[r * depth .. + depth), of which -1 are none.
   int32_t depth = 0;
   const int32_t* ancestors = nullptr;
-  const void* unshared_keys = nullptr;  // [slots, kv_heads, head_dim], dense
-  const void* unshared_values = nullptr;
-  int32_t unshared_dtype = 0;            // SIDBEAM_DTYPE_*
+  KvRows unshared;                       // of each slot
   const float* ancestor_bias = nullptr;  // [heads, depth], ancestor_bias_stride floats between heads
   int64_t ancestor_bias_stride = 0;
 };

@@ -27,7 +27,10 @@ HWY_INLINE Floats weight_of(Floats x) {
 }
 
 // NaN is not the largest.
-HWY_INLINE Floats larger(Floats a, Floats b) { return hn::IfThenElse(hn::Gt(b, a), b, a); }
+template <class V>
+HWY_INLINE V larger(V a, V b) {
+  return hn::IfThenElse(hn::Gt(b, a), b, a);
+}
 
 HWY_INLINE void scale_output(const HeadRows& rows, int64_t r, float factor) {
   const F32 d;
@@ -78,9 +81,7 @@ HWY_INLINE float score(const Scoring& scoring, float* scores) {
       largest[v] = larger(largest[v], all);
     }
   }
-  return fold(
-      largest, [](float a, float b) HWY_ATTR { return std::max(a, b); },
-      [](Floats a, Floats b) HWY_ATTR { return larger(a, b); });
+  return fold(largest, [](auto a, auto b) HWY_ATTR { return larger(a, b); });
 }
 
 // Turns the n scores of row r, of which `highest` is the largest, into weights, and brings what the row has summed so

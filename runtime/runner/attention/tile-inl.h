@@ -96,17 +96,28 @@ void multiply_few(ConstRowsAt x, ConstRowsAt panels, int64_t panel_count, int64_
   }
 }
 
-inline constexpr int kFullRows = kWidth == 16 ? 12 : 6;
+// With AVX-512 two panels, since a core reads no more elements than it multiplies.
+inline constexpr int kFullRows = kWidth == 16 ? 12 : 6, kFullPanels = kWidth == 16 ? 2 : 1;
+
+// `rows`: a multiple of kFullRows.
+template <int kPanels, Sum kSum>
+void multiply_full(ConstRowsAt x, int64_t rows, ConstRowsAt panels, int64_t n, RowsAt y) {
+  for (int64_t r = 0; r < rows; r += kFullRows) {
+    multiply_tile<kFullRows, kPanels, kSum>({x.data + r * x.stride, x.stride}, panels, n,
+                                            {y.data + r * y.stride, y.stride});
+  }
+}
 
 template <Sum kSum>
 void multiply_rows(ConstRowsAt x, int64_t rows, ConstRowsAt panels, int64_t panel_count, int64_t n, RowsAt y) {
   const int64_t full = rows / kFullRows * kFullRows;
-  for (int64_t p = 0; p < panel_count; ++p) {
-    for (int64_t r = 0; r < full; r += kFullRows) {
-      multiply_tile<kFullRows, 1, kSum>({x.data + r * x.stride, x.stride}, {panels.data + p * panels.stride, 0}, n,
-                                        {y.data + r * y.stride + p * kLanes, y.stride});
-    }
-  }
+  int64_t p = 0;
+  for (; p + kFullPanels <= panel_count; p += kFullPanels)
+    multiply_full<kFullPanels, kSum>(x, full, {panels.data + p * panels.stride, panels.stride}, n,
+                                     {y.data + p * kLanes, y.stride});
+  for (; p < panel_count; ++p)
+    multiply_full<1, kSum>(x, full, {panels.data + p * panels.stride, panels.stride}, n,
+                           {y.data + p * kLanes, y.stride});
   for (int64_t r = full; r < rows;) {
     const ConstRowsAt few{x.data + r * x.stride, x.stride};
     const RowsAt out{y.data + r * y.stride, y.stride};

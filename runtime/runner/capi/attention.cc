@@ -132,9 +132,7 @@ AttentionCall call_of(const sidbeam_attention_args& args, int64_t i) {
   }
   call.depth = args.depth;
   call.ancestors = args.ancestors + first * args.depth;
-  call.unshared_keys = args.unshared_keys;
-  call.unshared_values = args.unshared_values;
-  call.unshared_dtype = args.kv_dtype;
+  call.unshared = {args.unshared_keys, args.unshared_values, kv_row, args.kv_dtype};
   call.ancestor_bias = args.ancestor_bias;
   call.ancestor_bias_stride = args.depth;
   return call;

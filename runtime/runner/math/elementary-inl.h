@@ -44,28 +44,31 @@ HWY_INLINE Floats erf(Floats x) {
 // Lanes of a sum or maximum over many elements, whatever the width of a vector.
 inline constexpr int kSumLanes = 16, kSumVectors = kSumLanes / kWidth;
 
-// kSumLanes numbers become one, by halves: add(lane i, lane i + half).
-template <class Add, class AddVectors>
-HWY_INLINE float fold(Floats* lanes, const Add& add, const AddVectors& add_vectors) {
+// A vector's lanes become one number, by halves.
+template <class D, class Combine>
+HWY_INLINE float fold_lanes(D /*d*/, hn::Vec<D> lanes, [[maybe_unused]] const Combine& combine) {
+#if HWY_TARGET != HWY_SCALAR
+  if constexpr (hn::MaxLanes(D()) > 1) {
+    const hn::Half<D> half;
+    return fold_lanes(half, combine(hn::LowerHalf(half, lanes), hn::UpperHalf(half, lanes)), combine);
+  }
+#endif
+  return hn::GetLane(lanes);
+}
+
+// kSumLanes numbers become one, by halves: combine(lane i, lane i + half), of vectors of any number of lanes.
+template <class Combine>
+HWY_INLINE float fold(Floats* lanes, const Combine& combine) {
 #pragma GCC unroll 16
   for (int half = kSumVectors / 2; half > 0; half /= 2) {
 #pragma GCC unroll 16
-    for (int v = 0; v < half; ++v) lanes[v] = add_vectors(lanes[v], lanes[v + half]);
+    for (int v = 0; v < half; ++v) lanes[v] = combine(lanes[v], lanes[v + half]);
   }
-  HWY_ALIGN float rest[kWidth];
-  hn::Store(lanes[0], F32(), rest);
-#pragma GCC unroll 16
-  for (int half = kWidth / 2; half > 0; half /= 2) {
-#pragma GCC unroll 16
-    for (int i = 0; i < half; ++i) rest[i] = add(rest[i], rest[i + half]);
-  }
-  return rest[0];
+  return fold_lanes(F32(), lanes[0], combine);
 }
 
 HWY_INLINE float sum_of(Floats* lanes) {
-  return fold(
-      lanes, [](float a, float b) HWY_ATTR { return a + b; },
-      [](Floats a, Floats b) HWY_ATTR { return hn::Add(a, b); });
+  return fold(lanes, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
 }
 
 }  // namespace sidbeam::runner::HWY_NAMESPACE

@@ -141,16 +141,18 @@ void multiply_cut_rows(int64_t rows, const Tile& tile, const PanelBlock& block) 
   for (int64_t r = 0; r < rows; ++r) std::copy_n(y + r * kPanel, block.outputs, tile.y + r * tile.y_stride);
 }
 
-// All rows of `first`, which is the first tile's, times a block of a panel.
+// All rows of `first`, which is the first tile's, times a block of a panel. They are shared out evenly among as few
+// tiles as can be: one of few rows takes nearly as long as a full one.
 template <Dtype kDtype>
 void multiply_block(const PanelBlock& block, int64_t rows, const Tile& first) {
   Tile tile = first;
-  for (int64_t row = 0; row < rows; row += kTileRows) {
-    const int64_t count = std::min(kTileRows, rows - row);
+  const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
+  for (int64_t t = 0; t < tiles; ++t) {
+    const int64_t count = rows * (t + 1) / tiles - rows * t / tiles;
     for (int64_t r = 0; r < count; ++r)
       for (int64_t o = 0; o < block.outputs; o += kLine / 4) __builtin_prefetch(tile.y + r * tile.y_stride + o, 1);
     // A line per input, until the next block is here.
-    const int64_t ahead = row / kTileRows * block.inputs * kLine;
+    const int64_t ahead = t * block.inputs * kLine;
     tile.prefetch = ahead < block.next_bytes ? block.next + ahead : block.weights;
     if (block.outputs == kPanel) {
       multiply_rows<kDtype>(count, tile, block.weights, block.inputs);

@@ -164,9 +164,7 @@ inline float largest_of(const float* x, int64_t n) {
     }
   });
   if (!hn::AllTrue(d, good)) return NAN;
-  return fold(
-      largest, [](float a, float b) HWY_ATTR { return std::max(a, b); },
-      [](Floats a, Floats b) HWY_ATTR { return hn::Max(a, b); });
+  return fold(largest, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });
 }
 
 // Sums of few elements are in f32, and their sum in double: a row may have very many.

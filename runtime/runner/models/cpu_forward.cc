@@ -245,10 +245,8 @@ void CpuForward::write_prompt(KvCache& kv, int64_t layer, ConstRows key_values) 
 }
 
 void CpuForward::write_slot(int64_t layer, int64_t request, int64_t slot, const float* key_values) {
-  const int64_t width = layers_.key_width();
-  const auto bytes = static_cast<size_t>(width) * sizeof(float);
-  std::memcpy(self_.unshared_keys(layer, request) + slot * width, key_values, bytes);
-  std::memcpy(self_.unshared_values(layer, request) + slot * width, key_values + width, bytes);
+  const Rows slots = self_.unshared(layer, request);
+  std::copy_n(key_values, slots.columns, slots[slot]);
 }
 
 void CpuForward::write_begins(int64_t layer, ConstRows key_values) {
@@ -266,6 +264,29 @@ void CpuForward::write_beams(int64_t layer, ConstRows key_values, const DecodeRo
   }
 }
 
+// Whether the pass is one request's beams, whose slots follow each other.
+bool CpuForward::fills_slots_in_order(const DecodeRows& beams) const {
+  if (parts_count_ > 1 || has_prompts()) return false;
+  for (int32_t row = 1; row < beams.rows; ++row)
+    if (beams.slots[row] != beams.slots[0] + row) return false;
+  return true;
+}
+
+// To where the pass's rows, and later ones, read them.
+void CpuForward::write_key_values(int64_t layer, ConstRows normed, const DecodeRows* beams) {
+  const AttentionWeights& weights = model_.weights().decoder.layers[static_cast<size_t>(layer)].self;
+  if (beams != nullptr && fills_slots_in_order(*beams)) {
+    const int64_t first = beams->slots[0];
+    const Rows slots = self_.unshared(layer, parts_[0].request).rows(first, first + rows_);
+    return layers_.write_key_values(weights, normed, positions_.data(), slots);
+  }
+  const Rows key_values = layers_.key_values(weights, normed, positions_.data());
+  if (beams != nullptr) write_beams(layer, key_values, *beams);
+  if (!has_prompts()) return;
+  write_prompt(self_, layer, key_values);
+  if (encodes()) write_begins(layer, key_values);
+}
+
 // A T5's begin tokens become the first ancestors of every row: so few keys would cost more as a shared stage.
 void CpuForward::list_ancestors(const DecodeRows& beams) {
   int32_t* out = lists_.data();
@@ -280,14 +301,9 @@ void CpuForward::run_decoder(const DecodeRows* beams) {
   for (int32_t i = 0; i < config_.layers; ++i) {
     const LayerWeights& layer = model_.weights().decoder.layers[static_cast<size_t>(i)];
     Rows normed = layers_.normed(x(rows_), layer.self.norm);
-    const Rows key_values = layers_.key_values(layer.self, normed, positions_.data());
-    if (beams != nullptr) write_beams(i, key_values, *beams);
-    if (has_prompts()) {
-      write_prompt(self_, i, key_values);
-      if (encodes()) write_begins(i, key_values);
-      // Nothing else of the last layer is needed of the positions before the last ones.
-      if (i + 1 == config_.layers) normed = keep_last_rows(normed);
-    }
+    write_key_values(i, normed, beams);
+    // Nothing else of the last layer is needed of the positions before the last ones.
+    if (has_prompts() && i + 1 == config_.layers) normed = keep_last_rows(normed);
     attend_self(i, layers_.queries(layer.self, normed, positions_.data()), beams);
     layers_.add_attention(layer.self, x(rows_));
     if (encodes()) attend_cross(i, layer.cross);
@@ -317,21 +333,18 @@ Rows CpuForward::keep_last_rows(Rows normed) {
   return {normed.data, rows_, normed.columns, normed.stride};
 }
 
-// A call per part, without keys.
-void CpuForward::begin_calls(ConstRows queries) {
-  const Rows out = layers_.attended(rows_);
+// A call per part, without keys; its output replaces the queries.
+void CpuForward::begin_calls(Rows queries) {
   for (int64_t i = 0; i < parts_count_; ++i) {
     AttentionCall call;
     call.rows = parts_[i].rows;
-    call.queries = queries[parts_[i].first_row];
-    call.query_stride = queries.stride;
-    call.output = out[parts_[i].first_row];
-    call.output_stride = out.stride;
+    call.queries = call.output = queries[parts_[i].first_row];
+    call.query_stride = call.output_stride = queries.stride;
     calls_[i] = call;
   }
 }
 
-void CpuForward::attend_self(int64_t layer, ConstRows queries, const DecodeRows* beams) {
+void CpuForward::attend_self(int64_t layer, Rows queries, const DecodeRows* beams) {
   begin_calls(queries);
   for (int64_t i = 0; i < parts_count_; ++i) {
     const Part& part = parts_[i];
@@ -345,8 +358,8 @@ void CpuForward::attend_self(int64_t layer, ConstRows queries, const DecodeRows*
     }
     call.depth = beams->depth;
     call.ancestors = beams->ancestors + int64_t{part.first_beam} * call.depth;
-    call.unshared_keys = self_.unshared_keys(layer, part.request);
-    call.unshared_values = self_.unshared_values(layer, part.request);
+    const Rows slots = self_.unshared(layer, part.request);
+    call.unshared = {slots.data, slots.data + layers_.key_width(), slots.stride, SIDBEAM_DTYPE_F32};
     if (!encodes()) continue;
     call.shared = nullptr;
     call.depth += static_cast<int32_t>(begin_count());

@@ -67,11 +67,13 @@ class CpuForward final : public TreeForward, public StatesForward {
   void write_slot(int64_t layer, int64_t request, int64_t slot, const float* key_values);
   void write_begins(int64_t layer, ConstRows key_values);
   void write_beams(int64_t layer, ConstRows key_values, const DecodeRows& beams);
+  void write_key_values(int64_t layer, ConstRows normed, const DecodeRows* beams);
+  bool fills_slots_in_order(const DecodeRows& beams) const;
   void list_ancestors(const DecodeRows& beams);
   bool has_prompts() const { return parts_[0].depth == 0; }
   Rows keep_last_rows(Rows normed);
-  void begin_calls(ConstRows queries);
-  void attend_self(int64_t layer, ConstRows queries, const DecodeRows* beams);
+  void begin_calls(Rows queries);
+  void attend_self(int64_t layer, Rows queries, const DecodeRows* beams);
   void attend_cross(int64_t layer, const AttentionWeights& weights);
   void write_logits(int32_t level, int64_t first_row, Rows out);
   void write_holes(int32_t level, Rows out);

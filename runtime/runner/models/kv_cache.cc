@@ -9,13 +9,11 @@ KvCache::KvCache(const Allocator& allocator, const HeadShape& shape, int32_t lay
   const int64_t count = int64_t{layers} * requests;
   shared_.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) shared_.emplace_back(allocator, shape, positions);
-  const int64_t elements = checked_bytes(checked_bytes(count, slots), width_);
-  keys_ = Buffer<float>::zeroed(allocator, elements);
-  values_ = Buffer<float>::zeroed(allocator, elements);
+  unshared_ = Buffer<float>::zeroed(allocator, checked_bytes(checked_bytes(count, slots), 2 * width_));
 }
 
 int64_t KvCache::memory_bytes() const {
-  int64_t bytes = keys_.bytes() + values_.bytes();
+  int64_t bytes = unshared_.bytes();
   for (const SharedKv& kv : shared_) bytes += kv.memory_bytes();
   return bytes;
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runner/attention/shared_kv.h"
+#include "runner/math/view.h"
 
 namespace sidbeam::runner {
 
@@ -16,19 +17,16 @@ class KvCache {
           int64_t slots);
 
   SharedKv& shared(int64_t layer, int64_t request) { return shared_[static_cast<size_t>(layer * requests_ + request)]; }
-  // [slots, kv_heads, head_dim]
-  float* unshared_keys(int64_t layer, int64_t request) { return keys_.data() + first_slot(layer, request) * width_; }
-  float* unshared_values(int64_t layer, int64_t request) {
-    return values_.data() + first_slot(layer, request) * width_;
+  // The slots of a request: keys of all heads, then values, as a product writes them.
+  Rows unshared(int64_t layer, int64_t request) {
+    return {unshared_.data() + (layer * requests_ + request) * slots_ * 2 * width_, slots_, 2 * width_};
   }
   int64_t memory_bytes() const;
 
  private:
-  int64_t first_slot(int64_t layer, int64_t request) const { return (layer * requests_ + request) * slots_; }
-
   int64_t requests_ = 0, slots_ = 0, width_ = 0;
   std::vector<SharedKv> shared_;
-  Buffer<float> keys_, values_;
+  Buffer<float> unshared_;
 };
 
 }  // namespace sidbeam::runner

@@ -15,13 +15,13 @@ class Layers {
          const Workers& workers);
 
   Rows normed(ConstRows x, const Buffer<float>& norm);
-  // positions: of each row; nullptr: no RoPE.
+  // positions: of each row; nullptr: no RoPE. Attention writes its output over them.
   Rows queries(const AttentionWeights& weights, ConstRows normed, const int32_t* positions);
   // Keys of all heads, then values.
   Rows key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions);
-  // Where attention writes its output.
-  Rows attended(int64_t rows) { return {attended_.data(), rows, query_width_, input_stride(query_width_)}; }
-  // x += what the attention writes
+  // The same, written to the caller's rows.
+  void write_key_values(const AttentionWeights& weights, ConstRows normed, const int32_t* positions, Rows out);
+  // x += what attention wrote over the queries
   void add_attention(const AttentionWeights& weights, Rows x);
   // x += feed forward of x
   void add_feed_forward(const FeedForwardWeights& weights, Rows x);
@@ -31,6 +31,7 @@ class Layers {
   int64_t memory_bytes() const;
 
  private:
+  Rows query_rows(int64_t rows) { return {queries_.data(), rows, query_width_, input_stride(query_width_)}; }
   void turn(const Buffer<float>& norm, const int32_t* positions, Rows heads);
   void add_product(ConstRows from, const Linear& linear, Rows x);
 
@@ -39,7 +40,9 @@ class Layers {
   Activation activation_;
   int64_t query_width_, key_width_, inner_width_;
   RopeTable rope_;
-  Buffer<float> normed_, queries_, key_values_, attended_, inner_;
+  Buffer<float> normed_, queries_, key_values_;
+  int64_t inner_rows_;
+  Buffer<float> inner_;  // between the products of a feed-forward, for inner_rows_ at a time
 };
 
 }  // namespace sidbeam::runner
