@@ -48,8 +48,8 @@ inline void compare(const Found& there, const Found& here, const std::string& wh
   for (size_t i = 0; i < count; ++i) {
     differential::expect(std::fabs(there.scores[i] - here.scores[i]) < 1e-4F, what, ": score ", i, " is ",
                          there.scores[i], ", expected ", here.scores[i]);
-    const bool near = (i > 0 && here.scores[i - 1] - here.scores[i] < 2e-4F) ||
-                      (i + 1 < count && here.scores[i] - here.scores[i + 1] < 2e-4F);
+    const auto is_near = [&](size_t other) { return std::fabs(here.scores[other] - here.scores[i]) < 2e-4F; };
+    const bool near = (i > 0 && is_near(i - 1)) || (i + 1 < count && is_near(i + 1));
     if (near) continue;
     differential::expect(there.ordinals[i] == here.ordinals[i], what, ": other item at ", i);
     differential::expect(std::equal(there.sids.begin() + static_cast<std::ptrdiff_t>(3 * i),
