@@ -119,6 +119,7 @@ class ForwardPass {
   void take_shared(const sidbeam_shared_kv& given, int64_t request, bool cross);
 
   // tree.cc
+  void begin_tree(const DecodeRows& nodes);
   int64_t write_nodes(const DecodeRows& nodes, int64_t before, int64_t group);
   void send_nodes(int64_t count, int32_t depth, int64_t results);
   Section describe_nodes(const Prompt* prompts, const DecodeRows& nodes);

@@ -35,13 +35,7 @@ int64_t ForwardPass::most_columns() const {
 
 void ForwardPass::run_tree(const Prompt* prompts, const DecodeRows& nodes) {
   const Current current(device_);
-  if (nodes.rows < 1 || nodes.rows > limits_.requests * limits_.tree_rows || nodes.depth != limits_.levels - 1)
-    fail(SIDBEAM_INTERNAL, "run_tree: %d rows of depth %d, expected 1..%lld and %d", nodes.rows, nodes.depth,
-         static_cast<long long>(limits_.requests * limits_.tree_rows), limits_.levels - 1);
-  batch_ = nodes.requests[nodes.rows - 1] + 1;
-  begun_.clear();
-  for (int32_t row = 0; row < nodes.rows; ++row)
-    if (nodes.depths[row] == 0) begun_.push_back(nodes.requests[row]);
+  begin_tree(nodes);
   begin_prompts(prompts);
   const int which = encodes() ? 1 : 0;
   const bool begins = !begun_.empty();
@@ -68,6 +62,18 @@ void ForwardPass::run_tree(const Prompt* prompts, const DecodeRows& nodes) {
         "launch an embedding");
   run_decoder(all, begins ? &last : nullptr);
   rows_ = nodes.rows;
+}
+
+// Whose prompts are read: those that have a root here. A slot that ended before its first pass has none.
+void ForwardPass::begin_tree(const DecodeRows& nodes) {
+  const int64_t most = limits_.requests * limits_.tree_rows;
+  if (nodes.rows < 1 || nodes.rows > most || nodes.depth != limits_.levels - 1)
+    fail(SIDBEAM_INTERNAL, "run_tree: %d rows of depth %d, expected 1..%lld and %d", nodes.rows, nodes.depth,
+         static_cast<long long>(most), limits_.levels - 1);
+  batch_ = nodes.requests[nodes.rows - 1] + 1;
+  begun_.clear();
+  for (int32_t row = 0; row < nodes.rows; ++row)
+    if (nodes.depths[row] == 0) begun_.push_back(nodes.requests[row]);
 }
 
 // Rows behind those of prompts; returns how many. Lists of ancestors end with the node itself, so that a T5's biases of

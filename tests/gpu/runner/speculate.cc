@@ -40,14 +40,10 @@ Tally compare_case(const SpeculateCase& c) {
   SpeculateLane there(c, w, SIDBEAM_DEVICE_CUDA, Drafts::kWith), here(c, w, SIDBEAM_DEVICE_CPU, Drafts::kWith),
       alone(c, w, SIDBEAM_DEVICE_CUDA, Drafts::kWithout);
   Tally tally;
-  [[maybe_unused]] int64_t allocations = 0;
   for (size_t round = 0; round < 2; ++round) {
     const std::vector<Job> jobs = {job(golden, round, kBeams, w.many.get()), job(golden, 2, 2, w.many.get()),
                                    job(golden, 3, 4, w.few.get()), job(golden, 1 - round, kBeams, w.many.get())};
     const RoundsCollector far = there.run(jobs), near = here.run(jobs), plain = alone.run(jobs);
-#ifdef SIDBEAM_EMULATED
-    if (round == 0) allocations = emulator_live_allocations();
-#endif
     for (size_t i = 0; i < jobs.size(); ++i) {
       const std::string what =
           c.text() + ", round " + std::to_string(round) + ", request " + std::to_string(i) + " " + far.all.message;
@@ -58,12 +54,22 @@ Tally compare_case(const SpeculateCase& c) {
       tally.rounds += far.rounds[i].count, tally.accepted += far.rounds[i].accepted_levels, ++tally.requests;
     }
   }
-#ifdef SIDBEAM_EMULATED
-  expect(emulator_live_allocations() == allocations, c.text(), ": a later batch took memory of the device");
-#endif
   std::cout << c.text() << ": " << tally.requests << " requests, " << tally.rounds << " rounds, " << tally.accepted
             << " levels accepted\n";
   return tally;
+}
+
+// In 16 bits, whose products are rounded otherwise than the CPU's, the target alone there is what is near.
+void narrow(const SpeculateCase& c) {
+  const Golden golden(c.target);
+  const SpeculateWorld w(c.variable);
+  SpeculateLane there(c, w, SIDBEAM_DEVICE_CUDA, Drafts::kWith), alone(c, w, SIDBEAM_DEVICE_CUDA, Drafts::kWithout);
+  const std::vector<Job> jobs = {job(golden, 0, kBeams, w.many.get()), job(golden, 2, 3, w.many.get())};
+  const RoundsCollector found = there.run(jobs), plain = alone.run(jobs);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    expect(!found.all.found[i].scores.empty(), c.text(), ": found nothing ", found.all.message);
+    compare(found.all.found[i], plain.all.found[i], c.text(), 5e-2F);
+  }
 }
 
 // A request that is cancelled while a round runs ends with it, one that is before the first has none, and the others
@@ -152,8 +158,69 @@ void refuse_places() {
 #endif
 }
 
+// Through the C ABI.
+void runner() {
+  const ModelHandle target = open_on(SIDBEAM_DEVICE_CUDA, 0), draft = open_on(SIDBEAM_DEVICE_CUDA, 0);
+  const SpeculateWorld w(false);
+  sidbeam_runner_config config = SIDBEAM_RUNNER_CONFIG_INIT;
+  config.model = target.get(), config.draft = draft.get();
+  config.constraint = w.many.get();
+  config.beams = kBeams;
+  sidbeam_runner* made = nullptr;
+  differential::call("runner", sidbeam_runner_create, w.runtime.get(),
+                     static_cast<const sidbeam_runner_config*>(&config), &made);
+  const std::unique_ptr<sidbeam_runner, decltype(&sidbeam_runner_destroy)> runner(made, sidbeam_runner_destroy);
+  const Golden golden("qwen3");
+  const Prompt prompt = golden.prompts[0].prompt();
+  int32_t live = 0;
+  sidbeam_request request = SIDBEAM_REQUEST_INIT;
+  request.tokens = prompt.tokens, request.positions = prompt.positions, request.group = prompt.group;
+  request.context = &live;
+  request.done = [](void* context, const sidbeam_result* result) { *static_cast<int32_t*>(context) = result->live; };
+  differential::call("run", sidbeam_runner_run, made, static_cast<const sidbeam_request*>(&request));
+  sidbeam_runner_stats stats = SIDBEAM_RUNNER_STATS_INIT;
+  differential::call("stats", sidbeam_runner_get_stats, static_cast<const sidbeam_runner*>(made), &stats);
+  expect(live == kBeams && stats.rounds == 1 && stats.round_levels == 3 && stats.accepted_levels == 2,
+         "a runner found ", live, " SIDs in ", stats.rounds, " rounds, which gained ", stats.round_levels, " levels");
+}
+
+#ifdef SIDBEAM_EMULATED
+void batches_after_the_first_allocate_nothing(const SpeculateCase& c) {
+  const Golden golden(c.target);
+  const SpeculateWorld w(c.variable);
+  SpeculateLane lane(c, w, SIDBEAM_DEVICE_CUDA, Drafts::kWith);
+  const std::vector<Job> jobs = {job(golden, 0, kBeams, w.many.get()), job(golden, 1, kBeams, w.many.get())};
+  const Found first = lane.run(jobs).all.found[0];
+  emulator_fail_allocation(1);
+  for (int i = 0; i < 2; ++i) expect(lane.run(jobs).all.found[0] == first, c.text(), ": a later batch has other bits");
+  void* memory = nullptr;
+  expect(cudaMalloc(&memory, 1) == cudaErrorMemoryAllocation, c.text(), ": a later batch allocated");
+  emulator_fail_allocation(0);
+}
+
+void a_launch_that_fails_harms_no_later_batch(const SpeculateCase& c) {
+  const Golden golden(c.target);
+  const SpeculateWorld w(c.variable);
+  const std::vector<Job> jobs = {job(golden, 0, 3, w.many.get())};
+  SpeculateLane lane(c, w, SIDBEAM_DEVICE_CUDA, Drafts::kWith);
+  const Found expected = lane.run(jobs).all.found[0];
+  int64_t failed = 0;
+  for (int64_t n = 1;; n += 61) {
+    emulator_fail_launch(n);
+    const Found found = lane.run(jobs).all.found[0];
+    emulator_fail_launch(0);
+    if (found == expected) break;
+    expect(found.status == SIDBEAM_DEVICE_ERROR && found.endings == 1, "launch ", n, ": status ", found.status);
+    ++failed;
+    expect(lane.run(jobs).all.found[0] == expected, "launch ", n, " that failed spoilt the next batch");
+  }
+  expect(failed > 2, "only ", failed, " launches failed");
+}
+#endif
+
 int run_all() {
   refuse_places();
+  runner();
   // The same model drafts all levels in one round; others seldom help.
   SpeculateCase c;
   c.draft = c.target;
@@ -177,9 +244,15 @@ int run_all() {
   SpeculateCase relaxed{"qwen3", "qwen2", 10};
   relaxed.relaxed = relaxed.without_replacement = true;
   compare_case(relaxed);
+  narrow({"qwen3", "llama", 7, SIDBEAM_WEIGHTS_BF16});
+  narrow({"t5_gated", "t5_relu", kBeams, SIDBEAM_WEIGHTS_F16, SIDBEAM_NORMALIZE_LEVEL});
   cancel({"t5_gated", "llama", kBeams});
   cancel_first({"t5_gated", "qwen3", kBeams});
   cancel_first({"qwen3", "t5_gated", kBeams});
+#ifdef SIDBEAM_EMULATED
+  batches_after_the_first_allocate_nothing({"t5_gated", "llama", 8});
+  a_launch_that_fails_harms_no_later_batch({"qwen3", "llama_linear", kBeams});
+#endif
   std::cout << "speculate: passed\n";
   return 0;
 }
