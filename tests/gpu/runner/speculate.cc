@@ -205,7 +205,7 @@ void a_launch_that_fails_harms_no_later_batch(const SpeculateCase& c) {
   SpeculateLane lane(c, w, SIDBEAM_DEVICE_CUDA, Drafts::kWith);
   const Found expected = lane.run(jobs).all.found[0];
   int64_t failed = 0;
-  for (int64_t n = 1;; n += 61) {
+  for (int64_t n = 1;; n += 23) {
     emulator_fail_launch(n);
     const Found found = lane.run(jobs).all.found[0];
     emulator_fail_launch(0);
