@@ -6,14 +6,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "runner/models/host_exchange.h"
-
 namespace sidbeam::runner {
-
-std::unique_ptr<Exchange> TreeForward::make_exchange(const Allocator& allocator) {
-  return std::make_unique<HostExchange>(allocator);
-}
-
 namespace {
 
 HeadShape head_shape(const ModelConfig& config) { return {config.heads, config.kv_heads, config.head_dim}; }
