@@ -37,7 +37,7 @@ type RunnerConfig struct {
 	// own, one per lane at a time. The lane waits. An error ends the request, whose caller gets it. It must not call Run
 	// or Drain of the runner, which would wait for it. On the CPU.
 	Adjust func(*Level) error
-	// A smaller model of the same tokens that writes levels ahead, so that Model is run less often; both on the CPU,
+	// A smaller model of the same tokens that writes levels ahead, so that Model is run less often; both in one place,
 	// without Adjust. nil: none.
 	Draft      *Model
 	DraftBeams int // of the draft's search, Beams .. MaxBeams; 0: Beams
@@ -46,7 +46,7 @@ type RunnerConfig struct {
 	// than Beams.
 	WithoutReplacement bool
 	// ModeStochastic: requests draw SIDs without replacement by Model's own law, with the same bits where there is a
-	// Draft; on the CPU. ModeSample is Unsupported.
+	// Draft. ModeSample is Unsupported.
 	Mode Mode
 	// NEZHA's draft head, which works where Model is: Model reads the prompt, BeginTokens and Placeholders, a token per
 	// level, in one pass, and the head writes the SIDs from its hidden states, as a DraftDecoder does. Strategy is

@@ -10,7 +10,7 @@ gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_capture tests/gpu/gpu_gr
   tests/gpu/runner/gpu_runner_draft_refusals tests/gpu/runner/gpu_runner_forward
   tests/gpu/runner/gpu_runner_hidden tests/gpu/runner/gpu_runner_hidden_refusals
   tests/gpu/runner/gpu_runner_lane tests/gpu/runner/gpu_runner_shared_kv
-  tests/gpu/runner/gpu_runner_speculate tests/gpu/runner/gpu_runner_times"
+  tests/gpu/runner/gpu_runner_speculate tests/gpu/runner/gpu_runner_times tests/gpu/runner/gpu_runner_tree"
 gpu_libraries="runtime/libsidbeam.so.1 runtime/libsidbeam_cuda.so.1 runtime/runner/libsidbeam_runner_cuda.so.1"
 
 # As CMAKE_CUDA_ARCHITECTURES: machine code for this GPU, or for 9.0 where there is none, and no PTX.
@@ -32,7 +32,7 @@ build_programs() {
     cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_capture gpu_graphs gpu_sampling gpu_speculation \
       gpu_log_sum_exp gpu_differential gpu_bench gpu_runner_attention gpu_runner_draft gpu_runner_draft_refusals \
       gpu_runner_forward gpu_runner_hidden gpu_runner_hidden_refusals gpu_runner_lane gpu_runner_shared_kv \
-      gpu_runner_speculate gpu_runner_times sidbeam_cuda_host
+      gpu_runner_speculate gpu_runner_times gpu_runner_tree sidbeam_cuda_host
 }
 
 # A hash of all that the programs are made of.

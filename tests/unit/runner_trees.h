@@ -57,7 +57,7 @@ class FakeTrees final : public TreeForward {
     for (size_t row = 0; row < paths_.size(); ++row) {
       const auto& [request, path] = paths_[row];
       EXPECT_EQ(depths[row], static_cast<int32_t>(path.size()));
-      for (int64_t column = 0; column < columns(depths[row]); ++column)
+      for (int64_t column = 0; column < world_.output->columns(depths[row]); ++column)
         logits_[row * static_cast<size_t>(stride) + static_cast<size_t>(column)] =
             changed(kind_, world_.element(prompts_.at(request), path, depths[row], column), column);
     }
@@ -65,10 +65,6 @@ class FakeTrees final : public TreeForward {
     return logits_.data();
   }
 
-  void prefill(const Prompt*, int32_t) override { ADD_FAILURE() << "speculation runs trees alone"; }
-  void decode(const DecodeRows&) override { ADD_FAILURE() << "speculation runs trees alone"; }
-  float* logits(int32_t) override { return nullptr; }
-  int64_t columns(int32_t level) const override { return world_.output->columns(level); }
   int64_t memory_bytes() const override { return 1000; }
 
  private:

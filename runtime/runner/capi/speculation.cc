@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/capi/speculation.h"
 
+#include <cstdio>
+
 #include "support/error.h"
 
 namespace sidbeam::runner {
 namespace {
 
-std::unique_ptr<TreeForward> tree_forward(const char* whose, const Model& model, const Allocator& allocator,
-                                          const Output& output, const ForwardLimits& limits, const Workers& workers) {
-  std::unique_ptr<TreeForward> made = model.make_tree_forward(allocator, output, limits, workers);
-  if (made == nullptr)
-    fail(SIDBEAM_UNSUPPORTED, "%s is on CUDA, expected a model on the CPU: the runner speculates there alone", whose);
-  return made;
+struct PlaceName {
+  char text[32];
+};
+PlaceName place_of(const Model& model) {
+  PlaceName name{"the CPU"};
+  if (model.device_id() >= 0) std::snprintf(name.text, sizeof name.text, "CUDA device %d", model.device_id());
+  return name;
 }
 
 void refuse_without_draft(const char* setting, int32_t value) {
@@ -64,6 +67,9 @@ Drafting drafting_of(const sidbeam_runner_config& config) {
 }
 
 void check_draft(const Service& service) {
+  if (service.draft->device_id() != service.model->device_id())
+    fail(SIDBEAM_UNSUPPORTED, "config.draft is on %s, expected %s, as config.model", place_of(*service.draft).text,
+         place_of(*service.model).text);
   const int64_t own = service.draft->info().vocabulary, expected = service.model->info().vocabulary;
   if (own != expected)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.draft has a vocabulary of %lld tokens, expected %lld, as config.model",
@@ -85,9 +91,12 @@ std::unique_ptr<Lane> make_draft_lane(const Allocator& allocator, const Service&
   limits.tree_rows = size.rows();
   limits.tree_slots = size.slots();
   LaneModels models;
-  models.target = tree_forward("config.model", *service.model, allocator, *service.output, limits, workers);
+  TreePlace place;
+  place.host_logits = service.drafting.relaxed;
+  models.target = service.model->make_tree_forward(allocator, *service.output, limits, workers, place);
   limits.tree_rows = limits.beams = service.drafting.beams;
-  models.draft = tree_forward("config.draft", *service.draft, allocator, *service.draft_output, limits, workers);
+  place.stream = models.target->place().stream;
+  models.draft = service.draft->make_tree_forward(allocator, *service.draft_output, limits, workers, place);
   return make_speculative_lane(allocator, config, service.drafting, std::move(models));
 }
 

@@ -12,8 +12,7 @@ Drafting drafting_of(const sidbeam_runner_config& config);
 void check_draft(const Service& service);
 // Throws where the trees of a batch have more rows or places than can be counted.
 void check_trees(const TreeSize& size, int64_t requests);
-// A lane for the service's two models, `limits` being those of the target without trees. Throws UNSUPPORTED where one
-// of them is on CUDA.
+// A lane for the service's two models, `limits` being those of the target without trees.
 std::unique_ptr<Lane> make_draft_lane(const Allocator& allocator, const Service& service, const LaneConfig& config,
                                       ForwardLimits limits, const Workers& workers);
 

@@ -9,7 +9,7 @@
 
 namespace sidbeam::runner {
 CudaForward::CudaForward(const Allocator& allocator, const CudaModel& model, const DeviceLevel* levels,
-                         const OutputColumns* columns, const ForwardLimits& limits)
+                         const OutputColumns* columns, const ForwardLimits& limits, void* stream)
     : device_(model.device()), columns_(columns), arrays_(device_, model.device_model().device_id) {
   const ModelConfig& config = model.device_model().config;
   const bool encodes = config.encoder_layers > 0;
@@ -21,6 +21,7 @@ CudaForward::CudaForward(const Allocator& allocator, const CudaModel& model, con
   config_.limits.begin_tokens = begin_.data();
   config_.limits.begin_count = static_cast<int64_t>(begin_.size());
   config_.levels = levels;
+  config_.stream = stream;
   const int64_t positions =
       config_.limits.begin_count + (encodes ? 0 : limits.max_prompt) + std::max(1, limits.levels) - 1;
   if (encodes) {

@@ -9,9 +9,10 @@ namespace sidbeam::runner {
 
 class CudaForward : public Forward {
  public:
-  // `levels` and `columns`: the output layer, which outlives it; nullptr where `limits` has placeholders.
+  // `levels` and `columns`: the output layer, which outlives it; nullptr where `limits` has placeholders. `stream`: of
+  // another one, which outlives it; nullptr: one of its own.
   CudaForward(const Allocator& allocator, const CudaModel& model, const DeviceLevel* levels,
-              const OutputColumns* columns, const ForwardLimits& limits);
+              const OutputColumns* columns, const ForwardLimits& limits, void* stream = nullptr);
   ~CudaForward() override;
   void prefill(const Prompt* prompts, int32_t count) override;
   void decode(const DecodeRows& beams) override;

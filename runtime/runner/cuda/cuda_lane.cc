@@ -43,7 +43,6 @@ class CudaLane final : public Lane {
   const LaneConfig& config_;
   const sidbeam_beams& beams_;  // on the device
   const int32_t levels_;
-  sidbeam_beams fetched_ = SIDBEAM_BEAMS_INIT;  // in pinned memory
 
   // On the device: of each level but the last the token of each code; lists of rows; results.
   const int32_t* tokens_[SIDBEAM_MAX_LEVELS] = {};
@@ -65,7 +64,7 @@ CudaLane::CudaLane(const Allocator& allocator, const LaneConfig& config, std::un
     : device_(forward->device()),
       forward_(std::move(forward)),
       arrays_(device_, forward_->device_id()),
-      session_(allocator, config, forward_->device_id(), forward_->stream()),
+      session_(allocator, config, {forward_->device_id(), forward_->stream()}),
       config_(session_.config()),
       beams_(session_.beams()),
       levels_(session_.levels()),
@@ -182,15 +181,9 @@ LevelRows CudaLane::level_rows(int32_t level, int64_t first, int64_t count) cons
 
 // The results, in pinned memory; the only wait of a batch that the host needs.
 void CudaLane::fetch() {
+  session_.get_items(all_slots_.data(), running_, sids_, ordinals_);
+  session_.fetch();
   sidbeam_error error = SIDBEAM_ERROR_INIT;
-  void* stream = forward_->stream();
-  sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.ordinals = ordinals_;
-  items.sids = sids_;
-  items.stream = stream;
-  check_status(sidbeam_session_get_items(session_.get(), all_slots_.data(), running_, &items, &error), error);
-  fetched_ = SIDBEAM_BEAMS_INIT;
-  check_status(sidbeam_session_fetch(session_.get(), &fetched_, stream, &error), error);
   const int64_t rows = int64_t{running_} * config_.beams;
   check_status(
       device_.to_host(forward_->handle(), host_sids_, sids_, rows * levels_ * int64_t{sizeof(int32_t)}, &error), error);
@@ -200,13 +193,14 @@ void CudaLane::fetch() {
 }
 
 void CudaLane::harvest() {
+  const sidbeam_beams& fetched = session_.host_beams();
   for (int32_t slot = 0; slot < running_; ++slot) {
     if (is_over_[slot] != 0) continue;
     const int64_t first = int64_t{slot} * config_.beams;
-    if (fetched_.errors[slot] != 0) {
+    if (fetched.errors[slot] != 0) {
       end(slot, kBadLogits);
     } else {
-      end(slot, {SIDBEAM_OK, "", fetched_.live[slot], host_sids_ + first * levels_, fetched_.scores + first,
+      end(slot, {SIDBEAM_OK, "", fetched.live[slot], host_sids_ + first * levels_, fetched.scores + first,
                  host_ordinals_ + first});
     }
   }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "runner/cuda/cuda_head_forward.h"
+#include "runner/cuda/cuda_tree_forward.h"
 #include "runner/cuda/load.h"
 #include "runner/math/matrix.h"
 #include "support/error.h"
@@ -335,6 +336,14 @@ std::unique_ptr<Forward> CudaModel::make_forward(const Allocator& allocator, con
   check_begin_tokens(model_.config, limits);
   return std::make_unique<CudaForward>(allocator, *this, static_cast<const CudaOutput&>(output).levels,
                                        &output.columns(), limits);
+}
+
+std::unique_ptr<TreeForward> CudaModel::make_tree_forward(const Allocator& allocator, const Output& output,
+                                                          const ForwardLimits& limits, const Workers&,
+                                                          const TreePlace& place) const {
+  check_begin_tokens(model_.config, limits);
+  return std::make_unique<CudaTreeForward>(allocator, *this, static_cast<const CudaOutput&>(output).levels,
+                                           output.columns(), limits, place);
 }
 
 std::unique_ptr<Forward> CudaModel::make_head_forward(const Allocator& allocator, const DraftHead& head,

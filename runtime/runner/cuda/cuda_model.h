@@ -48,10 +48,14 @@ class CudaModel final : public Model {
   // stays as stored. Throws NO_DEVICE.
   CudaModel(const Checkpoint& checkpoint, const ModelConfig& config, int32_t weights, int32_t device_id);
   const sidbeam_model_info& info() const override { return info_; }
+  int32_t device_id() const override { return model_.device_id; }
   std::unique_ptr<Output> make_output(const Allocator& allocator, const OutputConfig& config) const override;
   void check_shared_kv(const sidbeam_shared_kv& kv) const override;
   std::unique_ptr<Forward> make_forward(const Allocator& allocator, const Output& output, const ForwardLimits& limits,
                                         const Workers& workers) const override;
+  std::unique_ptr<TreeForward> make_tree_forward(const Allocator& allocator, const Output& output,
+                                                 const ForwardLimits& limits, const Workers& workers,
+                                                 const TreePlace& place) const override;
   std::unique_ptr<Forward> make_head_forward(const Allocator& allocator, const DraftHead& head,
                                              const ForwardLimits& limits, const Workers& workers) const override;
 

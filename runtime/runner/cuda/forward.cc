@@ -69,7 +69,7 @@ void ForwardPass::norm(const float* x, const float* gain, int64_t rows, void* ou
 void ForwardPass::norm_last(const Pass& pass) {
   const float* gain = model_.decoder.norm;
   if (states_ == nullptr) {
-    norm(pass.x, gain, pass.rows, final_, nullptr, nullptr, c_.output_scale);
+    norm(pass.x, gain, pass.rows(), final_, pass.order, nullptr, c_.output_scale);
     return;
   }
   NormView view;
@@ -79,7 +79,7 @@ void ForwardPass::norm_last(const Pass& pass) {
   view.gain = gain;
   view.epsilon = c_.norm_epsilon;
   view.out = states_;
-  check(launch_norm(view, pass.rows, stream_), "launch a norm");
+  check(launch_norm(view, pass.rows(), stream_), "launch a norm");
 }
 
 const void* ForwardPass::weights_of(const DeviceLinear& linear, int64_t first, int64_t count) {
@@ -106,49 +106,59 @@ void ForwardPass::add_product(const DeviceLinear& linear, const void* from, int6
 }
 
 // Of queries there is often nothing to do.
-void ForwardPass::split_heads(const DeviceAttention& weights, int64_t rows, int32_t first, int32_t last,
-                              const Pass& pass, void* keys, void* values, bool turns) {
+void ForwardPass::split_heads(const DeviceAttention& weights, int32_t first, int32_t last, const Section& section,
+                              void* keys, void* values, bool turns) {
   HeadsView view;
   view.dtype = model_.dtype;
   view.heads = c_.heads;
   view.kv_heads = c_.kv_heads;
   view.head_dim = c_.head_dim;
-  view.rows = qkv_;
+  view.rows = at(qkv_, section.first * qkv_width());
   view.bias = weights.qkv.bias;
   view.q_norm = weights.q_norm;
   view.k_norm = weights.k_norm;
   view.epsilon = c_.norm_epsilon;
   if (turns) view.cosines = config_.cosines, view.sines = config_.sines;
-  view.positions = pass.positions;
+  view.positions = section.positions;
   view.keys = keys;
   view.values = values;
-  view.places = pass.places;
+  view.places = section.places;
   const bool queries_change = view.bias != nullptr || view.q_norm != nullptr || view.cosines != nullptr;
   view.first_head = queries_change ? first : std::max(first, c_.heads);
   view.last_head = last;
-  if (view.first_head < view.last_head) check(launch_heads(view, rows, stream_), "launch heads");
+  if (view.first_head < view.last_head) check(launch_heads(view, section.rows, stream_), "launch heads");
 }
 
-void ForwardPass::attend(const PassAttention& how, int64_t layer, const Pass& pass, bool cross) {
+void ForwardPass::split_own_heads(int64_t layer, int32_t first, int32_t last, const Pass& pass) {
+  for (const Section& section : pass) {
+    const bool shared = section.depth == 0;
+    const int64_t place = layer * limits_.requests * (shared ? decoder_positions_ : slots_) * kv_width();
+    split_heads(model_.decoder.layers[layer].self, first, last, section,
+                at(shared ? shared_keys_ : unshared_keys_, place),
+                at(shared ? shared_values_ : unshared_values_, place), true);
+  }
+}
+
+void ForwardPass::attend(const PassAttention& how, int64_t layer, const Section& section, bool cross) {
   AttentionView view;
   view.dtype = model_.dtype;
   view.heads = c_.heads;
   view.kv_heads = c_.kv_heads;
   view.head_dim = c_.head_dim;
-  view.depth = cross ? 0 : pass.depth;
+  view.depth = cross ? 0 : section.depth;
   view.scale = encodes() ? 1.0F : 1.0F / std::sqrt(static_cast<float>(c_.head_dim));
   view.parts = how.parts;
-  view.requests = batch_;
+  view.requests = how.count;
   view.shared_offset = layer * limits_.requests * (cross ? limits_.max_prompt : decoder_positions_) * kv_width();
-  view.queries = qkv_;
+  view.queries = at(qkv_, section.first * qkv_width());
   view.query_stride = qkv_width();
   view.unshared_slots = limits_.requests * slots_;
   view.unshared_keys = at(unshared_keys_, layer * view.unshared_slots * kv_width());
   view.unshared_values = at(unshared_values_, layer * view.unshared_slots * kv_width());
-  view.ancestors = beam_ancestors_;
+  view.ancestors = section.ancestors;
   if (view.depth > 0 && config_.ancestor_bias != nullptr)
-    view.ancestor_bias = config_.ancestor_bias + int64_t{c_.heads} * pass.depth * (pass.depth - 1) / 2;
-  view.output = attended_;
+    view.ancestor_bias = config_.ancestor_bias + int64_t{c_.heads} * view.depth * (view.depth - 1) / 2;
+  view.output = at(attended_, section.first * c_.heads * c_.head_dim);
   view.statistics = statistics_;
   view.sums = sums_;
   if (how.blocks.unshared > 0) view.unshared_partials = unshared_partials_;
@@ -170,55 +180,55 @@ void ForwardPass::feed_forward(const DeviceLayer& layer, int64_t rows, float* x)
   add_product(layer.out, active_, rows, x);
 }
 
-// `last`: the prompts' last rows, of which alone more is needed than keys and values in the last layer.
+// `last`: the prompts' last rows, of which alone more is needed than keys and values in the last layer, and behind them
+// all others.
 void ForwardPass::run_decoder(Pass pass, const Pass* last) {
   const int32_t all_heads = c_.heads + 2 * c_.kv_heads;
   const int64_t queries = int64_t{c_.heads} * c_.head_dim;
   for (int32_t i = 0; i < c_.layers; ++i) {
     const DeviceLayer& layer = model_.decoder.layers[i];
-    const bool beams = pass.depth > 0;
-    const int64_t positions = beams ? slots_ : decoder_positions_, first = i * limits_.requests * positions;
-    void* keys = at(beams ? unshared_keys_ : shared_keys_, first * kv_width());
-    void* values = at(beams ? unshared_values_ : shared_values_, first * kv_width());
-    norm(pass.x, layer.self.norm, pass.rows, normed_);
+    norm(pass.x, layer.self.norm, pass.rows(), normed_);
     if (last != nullptr && i + 1 == c_.layers) {
-      multiply(layer.self.qkv, queries, 2 * kv_width(), normed_, pass.rows, qkv_, qkv_width());
-      split_heads(layer.self, pass.rows, c_.heads, all_heads, pass, keys, values, true);
-      norm(pass.x, layer.self.norm, last->rows, normed_, there_[encodes() ? 1 : 0].last_rows, last->x);
+      multiply(layer.self.qkv, queries, 2 * kv_width(), normed_, pass.rows(), qkv_, qkv_width());
+      split_own_heads(i, c_.heads, all_heads, pass);
+      norm(pass.x, layer.self.norm, last->rows(), normed_, there_[encodes() ? 1 : 0].last_rows, last->x);
       pass = *last;
-      multiply(layer.self.qkv, 0, queries, normed_, pass.rows, qkv_, qkv_width());
-      split_heads(layer.self, pass.rows, 0, c_.heads, pass, keys, values, true);
+      multiply(layer.self.qkv, 0, queries, normed_, pass.rows(), qkv_, qkv_width());
+      split_own_heads(i, 0, c_.heads, pass);
     } else {
-      multiply(layer.self.qkv, 0, qkv_width(), normed_, pass.rows, qkv_, qkv_width());
-      split_heads(layer.self, pass.rows, 0, all_heads, pass, keys, values, true);
+      multiply(layer.self.qkv, 0, qkv_width(), normed_, pass.rows(), qkv_, qkv_width());
+      split_own_heads(i, 0, all_heads, pass);
     }
-    attend(pass.self, i, pass, false);
-    add_product(layer.self.output, attended_, pass.rows, pass.x);
+    for (const Section& section : pass) attend(section.self, i, section, false);
+    add_product(layer.self.output, attended_, pass.rows(), pass.x);
     if (encodes()) {
-      norm(pass.x, layer.cross.norm, pass.rows, normed_);
-      multiply(layer.cross.qkv, 0, queries, normed_, pass.rows, qkv_, qkv_width());
-      split_heads(layer.cross, pass.rows, 0, c_.heads, pass, nullptr, nullptr, false);
-      attend(pass.cross, i + 1, pass, true);
-      add_product(layer.cross.output, attended_, pass.rows, pass.x);
+      norm(pass.x, layer.cross.norm, pass.rows(), normed_);
+      multiply(layer.cross.qkv, 0, queries, normed_, pass.rows(), qkv_, qkv_width());
+      for (const Section& section : pass) {
+        split_heads(layer.cross, 0, c_.heads, section, nullptr, nullptr, false);
+        attend(section.cross, i + 1, section, true);
+      }
+      add_product(layer.cross.output, attended_, pass.rows(), pass.x);
     }
-    feed_forward(layer, pass.rows, pass.x);
+    feed_forward(layer, pass.rows(), pass.x);
   }
   norm_last(pass);
 }
 
 // From tokens, positions, places and ancestors that are in place, to the last norm.
 void ForwardPass::run_beams(const Pass& pass) {
+  const int32_t depth = pass.sections[0].depth;
   BeamPartsView parts;
   parts.prompts = prompt_parts_;
   parts.out = beam_parts_;
   parts.of = beam_requests_;
-  parts.rows = pass.rows;
+  parts.rows = pass.rows();
   parts.requests = batch_;
-  parts.shape = shape(pass.depth);
+  parts.shape = shape(depth);
   parts.tile_rows = attention_tile_rows(model_.dtype);
-  parts.least_items = least_items(parts.shape, plan_of(decoder_positions_, pass.depth));
+  parts.least_items = least_items(parts.shape, plan_of(decoder_positions_, depth));
   if (encodes()) {
-    parts.bias = config_.decoder_bias.zero - (limits_.begin_count + pass.depth - 1);
+    parts.bias = config_.decoder_bias.zero - (limits_.begin_count + depth - 1);
     parts.bias_stride = config_.decoder_bias.stride;
   }
   check(launch_beam_parts(parts, stream_), "launch attention");
@@ -230,7 +240,7 @@ void ForwardPass::run_beams(const Pass& pass) {
     parts.bias = nullptr;
     check(launch_beam_parts(parts, stream_), "launch attention");
   }
-  check(launch_embed(model_.dtype, model_.embedding, c_.vocabulary, beam_tokens_, 1, pass.rows, c_.hidden, pass.x,
+  check(launch_embed(model_.dtype, model_.embedding, c_.vocabulary, beam_tokens_, 1, pass.rows(), c_.hidden, pass.x,
                      stream_),
         "launch an embedding");
   run_decoder(pass, nullptr);
@@ -259,20 +269,22 @@ void ForwardPass::decode(const DecodeRows& beams) {
   check(launch_beams(view, stream_), "launch beams");
 
   // Grids are for the longest prompts, so that a graph is for all.
-  Pass pass;
-  pass.rows = rows_;
-  pass.x = x_;
-  pass.depth = beams.depth;
-  pass.positions = beam_positions_;
-  pass.places = beam_places_;
+  Section section;
+  section.rows = rows_;
+  section.depth = beams.depth;
+  section.positions = beam_positions_;
+  section.places = beam_places_;
+  section.ancestors = beam_ancestors_;
   const auto spread = [&](SharedPart* parts, int32_t depth, int64_t positions) {
     const AttentionShape of = shape(depth);
     return PassAttention{
-        parts, blocks_of(of, plan_of(positions, depth), most_items(of, batch_, rows_), rows_ * c_.heads), true};
+        parts, batch_, blocks_of(of, plan_of(positions, depth), most_items(of, batch_, rows_), rows_ * c_.heads), true};
   };
-  pass.self = spread(beam_parts_, beams.depth, decoder_positions_);
-  pass.cross = spread(cross_beam_parts_, 0, limits_.max_prompt);
-
+  section.self = spread(beam_parts_, beams.depth, decoder_positions_);
+  section.cross = spread(cross_beam_parts_, 0, limits_.max_prompt);
+  Pass pass;
+  pass.x = x_;
+  pass.add(section);
   run_beams(pass);
 }
 

@@ -160,6 +160,15 @@ sidbeam_status forward_decode(DeviceForward* forward, const DecodeRows* beams, s
   return guarded(err, [&] { forward->pass.decode(*beams); });
 }
 
+sidbeam_status forward_run_tree(DeviceForward* forward, const Prompt* prompts, const DecodeRows* nodes,
+                                sidbeam_error* err) {
+  return guarded(err, [&] { forward->pass.run_tree(prompts, *nodes); });
+}
+
+sidbeam_status forward_tree_logits(DeviceForward* forward, const int32_t* depths, float** out, sidbeam_error* err) {
+  return guarded(err, [&] { *out = forward->pass.tree_logits(depths); });
+}
+
 sidbeam_status forward_replay(DeviceForward* forward, const DeviceWork* work, sidbeam_error* err) {
   return guarded(err, [&] { forward->pass.replay(*work); });
 }
@@ -174,6 +183,15 @@ sidbeam_status forward_list_beams(DeviceForward* forward, const DeviceBeamList* 
   return guarded(err, [&] {
     const Current current(forward->pass.device());
     check(launch_beam_list(*list, forward->pass.stream()), "launch the beams' rows");
+  });
+}
+
+sidbeam_status forward_to_device(DeviceForward* forward, void* to, const void* from, int64_t bytes,
+                                 sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Current current(forward->pass.device());
+    check(cudaMemcpyAsync(to, from, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, forward->pass.stream()),
+          "copy a list");
   });
 }
 

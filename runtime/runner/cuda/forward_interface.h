@@ -75,6 +75,7 @@ struct DeviceForwardConfig {
   const float *cosines = nullptr, *sines = nullptr;  // [positions, head_dim / 2]; nullptr: no RoPE
   DeviceBias encoder_bias, decoder_bias;
   const float* ancestor_bias = nullptr;  // of every depth d from 1 on, [heads, d], one after the other
+  void* stream = nullptr;  // on which all is enqueued; it outlives the forward pass. nullptr: one of its own
 };
 
 // What a lane's session has found, and the rows of the next level that it makes of that: row i * beams + m is beam m of
@@ -121,6 +122,9 @@ struct ForwardDevice {
   void (*destroy)(DeviceForward*);
   sidbeam_status (*prefill)(DeviceForward*, const Prompt* prompts, int32_t count, sidbeam_error* err);
   sidbeam_status (*decode)(DeviceForward*, const DecodeRows*, sidbeam_error* err);
+  // As TreeForward's: the rows and `depths` are the host's, and read before the call returns.
+  sidbeam_status (*run_tree)(DeviceForward*, const Prompt* prompts, const DecodeRows* nodes, sidbeam_error* err);
+  sidbeam_status (*tree_logits)(DeviceForward*, const int32_t* depths, float** out, sidbeam_error* err);
   // Enqueues the work: as it is the first time, since libraries load kernels at their first launch; captured in a graph
   // the second time; and later by launching the graph, without calling `enqueue`. A key whose work failed starts anew.
   // Prefill is no such work.
@@ -131,7 +135,8 @@ struct ForwardDevice {
   // before the placeholders and at theirs. Always the same address; nullptr without placeholders.
   const float* (*states)(const DeviceForward*);
   sidbeam_status (*list_beams)(DeviceForward*, const DeviceBeamList*, sidbeam_error* err);
-  // Enqueues a copy to pinned memory.
+  // Enqueue a copy from or to pinned memory.
+  sidbeam_status (*to_device)(DeviceForward*, void* to, const void* from, int64_t bytes, sidbeam_error* err);
   sidbeam_status (*to_host)(DeviceForward*, void* to, const void* from, int64_t bytes, sidbeam_error* err);
   // Until all that is enqueued is done; the thread sleeps.
   sidbeam_status (*wait)(DeviceForward*, sidbeam_error* err);

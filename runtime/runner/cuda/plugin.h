@@ -26,10 +26,14 @@ sidbeam_status forward_create(const DeviceForwardConfig* config, DeviceForward**
 void forward_destroy(DeviceForward* forward);
 sidbeam_status forward_prefill(DeviceForward* forward, const Prompt* prompts, int32_t count, sidbeam_error* err);
 sidbeam_status forward_decode(DeviceForward* forward, const DecodeRows* beams, sidbeam_error* err);
+sidbeam_status forward_run_tree(DeviceForward* forward, const Prompt* prompts, const DecodeRows* nodes,
+                                sidbeam_error* err);
+sidbeam_status forward_tree_logits(DeviceForward* forward, const int32_t* depths, float** out, sidbeam_error* err);
 sidbeam_status forward_replay(DeviceForward* forward, const DeviceWork* work, sidbeam_error* err);
 sidbeam_status forward_logits(DeviceForward* forward, int32_t level, float** out, sidbeam_error* err);
 const float* forward_states(const DeviceForward* forward);
 sidbeam_status forward_list_beams(DeviceForward* forward, const DeviceBeamList* list, sidbeam_error* err);
+sidbeam_status forward_to_device(DeviceForward* forward, void* to, const void* from, int64_t bytes, sidbeam_error* err);
 sidbeam_status forward_to_host(DeviceForward* forward, void* to, const void* from, int64_t bytes, sidbeam_error* err);
 sidbeam_status forward_wait(DeviceForward* forward, sidbeam_error* err);
 void* forward_stream(DeviceForward* forward);

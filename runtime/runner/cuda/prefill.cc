@@ -1,8 +1,9 @@
 // Prompts: a T5's encoder, what the decoder reads first, and a lane's memory. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <vector>
+#include <numeric>
 
 #include "runner/cuda/forward.h"
+#include "runner/cuda/parts.h"
 #include "runner/cuda/rows.h"
 #include "sidbeam/rows.h"
 #include "support/cuda/check.h"
@@ -39,14 +40,20 @@ ForwardPass::ForwardPass(const DeviceForwardConfig& config)
       config_(config),
       device_(device_of(config.model->device_id)) {
   if (config.levels != nullptr) std::copy_n(config.levels, limits_.levels, levels_);
-  beam_rows_ = int64_t{limits_.requests} * limits_.beams;
-  slots_ = int64_t{limits_.beams} * std::max(1, limits_.levels - 1);
+  beam_rows_ = limits_.requests * std::max(int64_t{limits_.beams}, limits_.tree_rows);
+  slots_ = limits_.tree_slots > 0 ? limits_.tree_slots : int64_t{limits_.beams} * std::max(1, limits_.levels - 1);
+  // A T5's bias of begin tokens is another at every depth of a tree.
+  most_parts_ = int64_t{limits_.requests} * (encodes() && limits_.tree_rows > 0 ? limits_.levels : 1);
+  begun_.reserve(static_cast<size_t>(limits_.requests));
+  for (std::vector<SharedPart>& parts : described_) parts.reserve(static_cast<size_t>(most_parts_ + 1));
   decoder_positions_ = limits_.begin_count + (encodes() ? 0 : limits_.max_prompt);
-  const int64_t begins = limits_.requests * limits_.begin_count, prompts = most_prompt_rows(limits_);
+  const int64_t begins = limits_.requests * (limits_.begin_count + limits_.tree_rows),
+                prompts = most_prompt_rows(limits_);
   most_rows_ = std::max(encodes() ? std::max(prompts, begins) : prompts + begins, beam_rows_);
   const Current current(device_);
   try {
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
+    stream_ = static_cast<cudaStream_t>(config.stream);
+    if (stream_ == nullptr) check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "make a stream");
     for (cudaEvent_t& event : sent_) check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "make an event");
     check(cudaEventCreateWithFlags(&done_, cudaEventDisableTiming | cudaEventBlockingSync), "make an event");
     take_memory();
@@ -71,16 +78,18 @@ void ForwardPass::destroy() {
   for (const cudaEvent_t event : sent_)
     if (event != nullptr) cudaEventDestroy(event);
   if (done_ != nullptr) cudaEventDestroy(done_);
-  if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  if (stream_ != nullptr && config_.stream == nullptr) cudaStreamDestroy(stream_);
 }
 
 void ForwardPass::take_inputs(Arena& arena, RowInputs& inputs, int64_t rows) {
   inputs.tokens = arena.take<int32_t>(rows * limits_.max_group);
   inputs.positions = arena.take<int32_t>(rows);
   inputs.places = arena.take<int64_t>(rows);
-  inputs.last_rows = arena.take<int32_t>(limits_.requests * kept_rows());
-  inputs.last_positions = arena.take<int32_t>(limits_.requests * kept_rows());
+  inputs.last_rows = arena.take<int32_t>(last_rows());
+  inputs.last_positions = arena.take<int32_t>(last_rows());
   inputs.lengths = arena.take<int64_t>(limits_.requests);
+  inputs.ancestors = arena.take<int32_t>(limits_.requests * limits_.tree_rows * limits_.levels);
+  inputs.order = arena.take<int32_t>(limits_.requests * limits_.tree_rows);
 }
 
 // Called to count, and again to place.
@@ -91,25 +100,26 @@ void ForwardPass::take_memory() {
       fail(SIDBEAM_OUT_OF_MEMORY, "out of device memory: a size overflows");
     return memory_.take_bytes(count, element());
   };
-  const int64_t requests = limits_.requests, kept = requests * kept_rows(), last = std::max(kept, beam_rows_);
+  const int64_t requests = limits_.requests, results = std::max(last_rows(), beam_rows_);
   for (RowInputs& inputs : there_) take_inputs(memory_, inputs, most_rows_);
   for (RowInputs& inputs : host_) take_inputs(pinned_, inputs, most_rows_);
   x_ = memory_.take<float>(most_rows_ * c_.hidden);
-  x_last_ = memory_.take<float>(kept * c_.hidden);
+  x_last_ = memory_.take<float>(last_rows() * c_.hidden);
   normed_ = elements(most_rows_, c_.hidden);
   qkv_ = elements(most_rows_, qkv_width());
   attended_ = elements(most_rows_, int64_t{c_.heads} * c_.head_dim);
   inner_ = elements(most_rows_, int64_t{c_.ffn} * (c_.gated ? 2 : 1));
   active_ = elements(most_rows_, c_.ffn);
   if (limits_.placeholder_count > 0) {
-    states_ = memory_.take<float>(kept * c_.hidden);
+    states_ = memory_.take<float>(last_rows() * c_.hidden);
   } else {
-    final_ = elements(last, c_.hidden);
+    final_ = elements(results, c_.hidden);
   }
   widened_ = elements(widest_elements(model_), 1);
   int64_t logits = requests * levels_[0].columns;
   for (int32_t level = 1; level < limits_.levels; ++level)
     logits = std::max(logits, beam_rows_ * levels_[level].columns);
+  if (limits_.tree_rows > 0) logits = beam_rows_ * most_columns();
   logits_ = memory_.take<float>(logits);
   for (void** array : {&shared_keys_, &shared_values_})
     *array = elements(c_.layers * requests * decoder_positions_, kv_width());
@@ -119,8 +129,8 @@ void ForwardPass::take_memory() {
     *array = elements(encodes() ? (c_.layers + 1) * requests * limits_.max_prompt : 0, kv_width());
   for (SharedPart** parts : {&prompt_parts_, &last_parts_, &beam_parts_, &encoder_parts_, &cross_parts_,
                              &cross_last_parts_, &cross_beam_parts_})
-    *parts = memory_.take<SharedPart>(requests + 1);
-  unshared_partials_ = most_items(shape(1), requests, last) * attention_tile_rows(model_.dtype);
+    *parts = memory_.take<SharedPart>(most_parts_ + 1);
+  unshared_partials_ = most_items(shape(1), most_parts_, results) * attention_tile_rows(model_.dtype);
   const int64_t partials = unshared_partials_ + beam_rows_ * c_.heads;
   statistics_ = memory_.take<float>(partials * kStatistics);
   sums_ = memory_.take<float>(partials * c_.head_dim);
@@ -133,11 +143,11 @@ void ForwardPass::take_memory() {
 }
 
 // The rows of prompts: their tokens, the begin tokens, or both. Returns tokens per row.
-int64_t ForwardPass::write_inputs(RowInputs& inputs, const Prompt* prompts, int32_t count, bool history, bool begin) {
-  int64_t group = 1, row = 0;
-  for (int32_t i = 0; i < count && history; ++i) group = std::max<int64_t>(group, prompts[i].group);
+int64_t ForwardPass::write_inputs(RowInputs& inputs, const Prompt* prompts, bool history, bool begin) {
+  int64_t group = 1, row = 0, last = 0;
+  for (const int32_t i : begun_) group = std::max<int64_t>(group, history ? prompts[i].group : 1);
   const int64_t capacity = begin ? decoder_positions_ : limits_.max_prompt;
-  for (int32_t i = 0; i < count; ++i) {
+  for (const int32_t i : begun_) {
     const bool has_kv = prompts[i].shared_kv != nullptr;
     int64_t position = has_kv && begin && !encodes() ? prompts[i].shared_kv->length : 0;
     const auto write = [&](const int32_t* tokens, int64_t positions, int64_t given) {
@@ -152,9 +162,9 @@ int64_t ForwardPass::write_inputs(RowInputs& inputs, const Prompt* prompts, int3
     };
     if (history && !(encodes() && has_kv)) write(prompts[i].tokens, prompts[i].positions, prompts[i].group);
     if (begin) write(limits_.begin_tokens, limits_.begin_count, 1);
-    for (int64_t back = kept_rows(), at = i * back; back > 0; --back, ++at) {
-      inputs.last_rows[at] = static_cast<int32_t>(row - back);
-      inputs.last_positions[at] = static_cast<int32_t>(position - back);
+    for (int64_t back = kept_rows(); back > 0; --back, ++last) {
+      inputs.last_rows[last] = static_cast<int32_t>(row - back);
+      inputs.last_positions[last] = static_cast<int32_t>(position - back);
     }
     inputs.lengths[i] = position;
   }
@@ -162,7 +172,7 @@ int64_t ForwardPass::write_inputs(RowInputs& inputs, const Prompt* prompts, int3
   return group;
 }
 
-void ForwardPass::send_inputs(int which, int64_t rows, int64_t group) {
+void ForwardPass::send_inputs(int which, int64_t rows, int64_t group, int64_t last_rows) {
   const RowInputs &from = host_[which], &to = there_[which];
   const auto send = [&](auto* target, const auto* source, int64_t n) {
     check(cudaMemcpyAsync(target, source, static_cast<size_t>(n) * sizeof *source, cudaMemcpyHostToDevice, stream_),
@@ -171,57 +181,40 @@ void ForwardPass::send_inputs(int which, int64_t rows, int64_t group) {
   send(to.tokens, from.tokens, rows * group);
   send(to.positions, from.positions, rows);
   send(to.places, from.places, rows);
-  send(to.last_rows, from.last_rows, batch_ * kept_rows());
-  send(to.last_positions, from.last_positions, batch_ * kept_rows());
+  send(to.last_rows, from.last_rows, last_rows);
+  send(to.last_positions, from.last_positions, last_rows);
   send(to.lengths, from.lengths, batch_);
   check(cudaEventRecord(sent_[which], stream_), "mark a copy");
 }
 
-// Descriptors of the requests of a pass, to be sent.
-class Parts {
- public:
-  Parts(const AttentionShape& shape, int32_t tile_rows) : shape_(shape), tile_rows_(tile_rows) {}
+SharedPart ForwardPass::own_part(int64_t request) const {
+  SharedPart part;
+  part.keys = at(shared_keys_, request * decoder_positions_ * kv_width());
+  part.values = at(shared_values_, request * decoder_positions_ * kv_width());
+  return part;
+}
 
-  // Completes one, which has its keys, values and biases.
-  void add(SharedPart part, int64_t rows, int64_t length, int32_t least) {
-    part.first_row = rows_;
-    part.first_item = items_;
-    cut_keys(shape_, tile_rows_, least, rows, length, part);
-    rows_ += rows;
-    items_ += items_of(shape_, part);
-    longest_ = std::max(longest_, length);
-    merged_ = merged_ || part.splits > 1;
-    parts_.push_back(part);
-  }
-  PassAttention send(SharedPart* to, cudaStream_t stream) {
-    SharedPart end;
-    end.first_row = rows_;
-    end.first_item = items_;
-    parts_.push_back(end);
-    check(launch_describe(parts_.data(), static_cast<int64_t>(parts_.size()), to, stream), "launch attention");
-    return {to, blocks_of(shape_, plan_of(longest_, 0), items_, rows_ * shape_.heads), merged_};
-  }
+SharedPart ForwardPass::cross_part(int64_t request) const {
+  SharedPart part;
+  part.keys = at(cross_keys_, request * limits_.max_prompt * kv_width());
+  part.values = at(cross_values_, request * limits_.max_prompt * kv_width());
+  return part;
+}
 
- private:
-  AttentionShape shape_;
-  int32_t tile_rows_;
-  std::vector<SharedPart> parts_;
-  int64_t rows_ = 0, items_ = 0, longest_ = 0;
-  bool merged_ = false;
-};
-
-void ForwardPass::describe_prompts(const Prompt* prompts, int32_t count, Pass& all, Pass& last) {
-  const RowInputs& rows = host_[encodes() ? 1 : 0];
+// Adds the prompts' rows, and their last ones.
+void ForwardPass::add_prompts(const Prompt* prompts, Pass& all, Pass& last) {
+  const RowInputs &rows = host_[encodes() ? 1 : 0], &there = there_[encodes() ? 1 : 0];
   const AttentionShape of = shape(0);
   const int32_t tile = attention_tile_rows(model_.dtype);
   const int64_t kept = kept_rows();
-  Parts own(of, tile), own_last(of, tile), cross(of, tile), cross_last(of, tile);
-  for (int64_t i = 0, first = 0, next = 0; i < count; ++i, first = next) {
-    next = rows.last_rows[(i + 1) * kept - 1] + 1;
-    const int64_t length = rows.lengths[i], count_of = next - first;
-    SharedPart part;
-    part.keys = at(shared_keys_, i * decoder_positions_ * kv_width());
-    part.values = at(shared_values_, i * decoder_positions_ * kv_width());
+  Parts own(of, tile, described_[0]), own_last(of, tile, described_[1]), cross(of, tile, described_[2]),
+      cross_last(of, tile, described_[3]);
+  int64_t first = 0, last_row = 0;
+  for (const int32_t i : begun_) {
+    last_row += kept;
+    const int64_t next = rows.last_rows[last_row - 1] + 1, length = rows.lengths[i], count_of = next - first;
+    first = next;
+    SharedPart part = own_part(i);
     part.causal = static_cast<int32_t>(length - count_of);
     part.bias_head_stride = config_.decoder_bias.stride;
     part.bias_row_step = -1;
@@ -232,17 +225,28 @@ void ForwardPass::describe_prompts(const Prompt* prompts, int32_t count, Pass& a
     own_last.add(part, kept, length, least_items(of, plan_of(length, 0)));
     if (!encodes()) continue;
     const int64_t encoded = prompts[i].shared_kv != nullptr ? prompts[i].shared_kv->length : prompts[i].positions;
-    part = {};
-    part.keys = at(cross_keys_, i * limits_.max_prompt * kv_width());
-    part.values = at(cross_values_, i * limits_.max_prompt * kv_width());
-    cross.add(part, count_of, encoded, 1);
-    cross_last.add(part, kept, encoded, least_items(of, plan_of(encoded, 0)));
+    cross.add(cross_part(i), count_of, encoded, 1);
+    cross_last.add(cross_part(i), kept, encoded, least_items(of, plan_of(encoded, 0)));
   }
-  all.self = own.send(prompt_parts_, stream_);
-  last.self = own_last.send(last_parts_, stream_);
-  if (!encodes()) return;
-  all.cross = cross.send(cross_parts_, stream_);
-  last.cross = cross_last.send(cross_last_parts_, stream_);
+  Section section, section_last;
+  section.rows = first, section.positions = there.positions, section.places = there.places;
+  section.self = own.send(prompt_parts_, stream_);
+  section_last.rows = last_row, section_last.positions = there.last_positions;
+  section_last.self = own_last.send(last_parts_, stream_);
+  if (encodes()) {
+    section.cross = cross.send(cross_parts_, stream_);
+    section_last.cross = cross_last.send(cross_last_parts_, stream_);
+  }
+  all.add(section);
+  last.add(section_last);
+}
+
+// Waits for what still reads the inputs, and brings what the prompts begin with.
+void ForwardPass::begin_prompts(const Prompt* prompts) {
+  for (const cudaEvent_t event : sent_) check(cudaEventSynchronize(event), "wait for a copy");
+  if (encodes() && !begun_.empty()) encode(prompts);
+  for (const int32_t i : begun_)
+    if (!encodes() && prompts[i].shared_kv != nullptr) take_shared(*prompts[i].shared_kv, i, false);
 }
 
 void ForwardPass::prefill(const Prompt* prompts, int32_t count) {
@@ -250,22 +254,16 @@ void ForwardPass::prefill(const Prompt* prompts, int32_t count) {
   if (count < 1 || count > limits_.requests)
     fail(SIDBEAM_INTERNAL, "prefill: %d prompts, expected 1..%d", count, limits_.requests);
   batch_ = count;
-  for (const cudaEvent_t event : sent_) check(cudaEventSynchronize(event), "wait for a copy");
-  if (encodes()) encode(prompts, count);
-  for (int32_t i = 0; i < count && !encodes(); ++i)
-    if (prompts[i].shared_kv != nullptr) take_shared(*prompts[i].shared_kv, i, false);
+  begun_.resize(static_cast<size_t>(count));
+  std::iota(begun_.begin(), begun_.end(), 0);
+  begin_prompts(prompts);
   const int which = encodes() ? 1 : 0;
-  const int64_t group = write_inputs(host_[which], prompts, count, !encodes(), true);
-  send_inputs(which, rows_, group);
+  const int64_t group = write_inputs(host_[which], prompts, !encodes(), true);
+  send_inputs(which, rows_, group, count * kept_rows());
   Pass all, last;
-  all.rows = rows_;
   all.x = x_;
-  all.positions = there_[which].positions;
-  all.places = there_[which].places;
-  last.rows = count * kept_rows();
   last.x = x_last_;
-  last.positions = there_[which].last_positions;
-  describe_prompts(prompts, count, all, last);
+  add_prompts(prompts, all, last);
   check(launch_embed(model_.dtype, model_.embedding, c_.vocabulary, there_[which].tokens, static_cast<int32_t>(group),
                      rows_, c_.hidden, x_, stream_),
         "launch an embedding");
@@ -274,53 +272,50 @@ void ForwardPass::prefill(const Prompt* prompts, int32_t count) {
 }
 
 // Its output goes through each decoder layer's own keys and values.
-void ForwardPass::encode(const Prompt* prompts, int32_t count) {
-  const int64_t group = write_inputs(host_[0], prompts, count, true, false);
-  send_inputs(0, rows_, group);
+void ForwardPass::encode(const Prompt* prompts) {
+  const int64_t group = write_inputs(host_[0], prompts, true, false);
+  send_inputs(0, rows_, group, 0);
   if (rows_ > 0) {
-    Pass pass;
-    pass.rows = rows_;
-    pass.x = x_;
-    pass.positions = there_[0].positions;
-    pass.places = there_[0].places;
-    Parts parts(shape(0), attention_tile_rows(model_.dtype));
-    for (int32_t i = 0; i < count; ++i) {
-      SharedPart part;
-      part.keys = at(cross_keys_, i * limits_.max_prompt * kv_width());
-      part.values = at(cross_values_, i * limits_.max_prompt * kv_width());
+    Section section;
+    section.rows = rows_;
+    section.positions = there_[0].positions;
+    section.places = there_[0].places;
+    Parts parts(shape(0), attention_tile_rows(model_.dtype), described_[0]);
+    for (const int32_t i : begun_) {
+      SharedPart part = cross_part(i);
       part.bias = config_.encoder_bias.zero;
       part.bias_head_stride = config_.encoder_bias.stride;
       part.bias_row_step = -1;
       const int64_t length = prompts[i].shared_kv == nullptr ? prompts[i].positions : 0;
       parts.add(part, length, length, 1);
     }
-    pass.cross = parts.send(encoder_parts_, stream_);
-    encode_rows(pass, group);
+    section.cross = parts.send(encoder_parts_, stream_);
+    encode_rows(section, group);
   }
-  for (int32_t i = 0; i < count; ++i)
+  for (const int32_t i : begun_)
     if (prompts[i].shared_kv != nullptr) take_shared(*prompts[i].shared_kv, i, true);
 }
 
-void ForwardPass::encode_rows(const Pass& pass, int64_t group) {
+void ForwardPass::encode_rows(const Section& section, int64_t group) {
   const int32_t all_heads = c_.heads + 2 * c_.kv_heads;
   check(launch_embed(model_.dtype, model_.embedding, c_.vocabulary, there_[0].tokens, static_cast<int32_t>(group),
-                     pass.rows, c_.hidden, pass.x, stream_),
+                     section.rows, c_.hidden, x_, stream_),
         "launch an embedding");
   for (int32_t i = 0; i < c_.encoder_layers; ++i) {
     const DeviceLayer& layer = model_.encoder.layers[i];
-    norm(pass.x, layer.self.norm, pass.rows, normed_);
-    multiply(layer.self.qkv, 0, qkv_width(), normed_, pass.rows, qkv_, qkv_width());
-    split_heads(layer.self, pass.rows, 0, all_heads, pass, cross_keys_, cross_values_, false);
-    attend(pass.cross, 0, pass, true);
-    add_product(layer.self.output, attended_, pass.rows, pass.x);
-    feed_forward(layer, pass.rows, pass.x);
+    norm(x_, layer.self.norm, section.rows, normed_);
+    multiply(layer.self.qkv, 0, qkv_width(), normed_, section.rows, qkv_, qkv_width());
+    split_heads(layer.self, 0, all_heads, section, cross_keys_, cross_values_, false);
+    attend(section.cross, 0, section, true);
+    add_product(layer.self.output, attended_, section.rows, x_);
+    feed_forward(layer, section.rows, x_);
   }
-  norm(pass.x, model_.encoder.norm, pass.rows, normed_);
+  norm(x_, model_.encoder.norm, section.rows, normed_);
   for (int32_t i = 0; i < c_.layers; ++i) {
     const DeviceAttention& cross = model_.decoder.layers[i].cross;
     const int64_t first = (i + 1) * limits_.requests * limits_.max_prompt * kv_width();
-    multiply(cross.qkv, int64_t{c_.heads} * c_.head_dim, 2 * kv_width(), normed_, pass.rows, qkv_, qkv_width());
-    split_heads(cross, pass.rows, c_.heads, all_heads, pass, at(cross_keys_, first), at(cross_values_, first), false);
+    multiply(cross.qkv, int64_t{c_.heads} * c_.head_dim, 2 * kv_width(), normed_, section.rows, qkv_, qkv_width());
+    split_heads(cross, c_.heads, all_heads, section, at(cross_keys_, first), at(cross_values_, first), false);
   }
 }
 

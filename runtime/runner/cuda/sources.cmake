@@ -11,6 +11,7 @@ set(runner_cuda_host_sources
   runner/cuda/prefill.cc
   runner/cuda/products.cc
   runner/cuda/plugin.cc
+  runner/cuda/tree.cc
   support/cuda/check.cc
   support/cuda/current.cc
 )

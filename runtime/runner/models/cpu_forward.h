@@ -14,7 +14,7 @@
 
 namespace sidbeam::runner {
 
-class CpuForward final : public TreeForward, public StatesForward {
+class CpuForward final : public Forward, public TreeForward, public StatesForward {
  public:
   // `output`: nullptr for states alone.
   CpuForward(const Allocator& allocator, const CpuModel& model, const CpuOutput* output, const ForwardLimits& limits,

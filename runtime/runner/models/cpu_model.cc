@@ -78,8 +78,15 @@ void check_begin_tokens(const ModelConfig& config, const ForwardLimits& limits) 
   }
 }
 
+std::unique_ptr<Forward> CpuModel::make_forward(const Allocator& allocator, const Output& output,
+                                                const ForwardLimits& limits, const Workers& workers) const {
+  check_begin_tokens(config_, limits);
+  return std::make_unique<CpuForward>(allocator, *this, static_cast<const CpuOutput*>(&output), limits, workers);
+}
+
 std::unique_ptr<TreeForward> CpuModel::make_tree_forward(const Allocator& allocator, const Output& output,
-                                                         const ForwardLimits& limits, const Workers& workers) const {
+                                                         const ForwardLimits& limits, const Workers& workers,
+                                                         const TreePlace&) const {
   check_begin_tokens(config_, limits);
   return std::make_unique<CpuForward>(allocator, *this, static_cast<const CpuOutput*>(&output), limits, workers);
 }

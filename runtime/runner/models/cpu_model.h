@@ -12,12 +12,12 @@ class CpuModel final : public Model {
   const sidbeam_model_info& info() const override { return info_; }
   std::unique_ptr<Output> make_output(const Allocator& allocator, const OutputConfig& config) const override;
   void check_shared_kv(const sidbeam_shared_kv& kv) const override;
+  int32_t device_id() const override { return -1; }
   std::unique_ptr<Forward> make_forward(const Allocator& allocator, const Output& output, const ForwardLimits& limits,
-                                        const Workers& workers) const override {
-    return make_tree_forward(allocator, output, limits, workers);
-  }
+                                        const Workers& workers) const override;
   std::unique_ptr<TreeForward> make_tree_forward(const Allocator& allocator, const Output& output,
-                                                 const ForwardLimits& limits, const Workers& workers) const override;
+                                                 const ForwardLimits& limits, const Workers& workers,
+                                                 const TreePlace& place) const override;
   std::unique_ptr<Forward> make_head_forward(const Allocator& allocator, const DraftHead& head,
                                              const ForwardLimits& limits, const Workers& workers) const override;
   // What a draft head reads, of one beam and level.

@@ -3,11 +3,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "sidbeam/runner.h"
 #include "support/host_device.h"
 
+namespace sidbeam {
+struct Allocator;
+}
+
 namespace sidbeam::runner {
+
+class Exchange;
 
 // One request's history, checked by the caller: tokens in the vocabulary, at least one position in all, no more than
 // the limits.
@@ -97,13 +104,32 @@ class StatesForward {
   virtual int64_t memory_bytes() const = 0;
 };
 
-// One that takes trees as well (speculation): the CPU's.
-class TreeForward : public Forward {
+// Where the sessions of a lane are; without a stream on the CPU.
+struct LanePlace {
+  int32_t device_id = 0;
+  void* stream = nullptr;
+};
+
+// How a pass over trees on a device is made.
+struct TreePlace {
+  void* stream = nullptr;    // that it shares with another, which outlives it; nullptr: one of its own
+  bool host_logits = false;  // logits are brought to the host, and waited for
+};
+
+// One that takes trees (speculation), all of whose arrays are the host's.
+class TreeForward {
  public:
+  virtual ~TreeForward() = default;
   // Nodes, in one pass. A batch begins with a pass that has the roots of all its prompts, which are read in it.
   virtual void run_tree(const Prompt* prompts, const DecodeRows& nodes) = 0;
-  // [nodes, most columns of a level], dense: row r has the columns of level depths[r], then zeros or what was there.
+  // [nodes, most columns of a level], dense: row r has the columns of level depths[r], then zeros or what was there. In
+  // the memory of place(), in the order of its stream; valid until the next call.
   virtual float* tree_logits(const int32_t* depths) = 0;
+  // Of sessions that are stepped on the logits.
+  virtual LanePlace place() const { return {}; }
+  // Of such a lane; this outlives it.
+  virtual std::unique_ptr<Exchange> make_exchange(const Allocator& allocator);
+  virtual int64_t memory_bytes() const = 0;
 };
 
 }  // namespace sidbeam::runner

@@ -23,6 +23,8 @@ class Model : public RefCounted<Model> {
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
   virtual const sidbeam_model_info& info() const = 0;
+  // CUDA device that it is on; -1: the CPU.
+  virtual int32_t device_id() const = 0;
   // Throws INVALID_ARGUMENT for a vocabulary that is not of this model.
   virtual std::unique_ptr<Output> make_output(const Allocator& allocator, const OutputConfig& config) const = 0;
   // Throws INVALID_ARGUMENT for keys and values that are not where this model can read them. Pointers are checked, and
@@ -31,12 +33,10 @@ class Model : public RefCounted<Model> {
   // One lane. The model and the output must outlive it.
   virtual std::unique_ptr<Forward> make_forward(const Allocator& allocator, const Output& output,
                                                 const ForwardLimits& limits, const Workers& workers) const = 0;
-  // One that takes trees as well; nullptr: this model has none.
-  virtual std::unique_ptr<TreeForward> make_tree_forward(const Allocator& /*allocator*/, const Output& /*output*/,
-                                                         const ForwardLimits& /*limits*/,
-                                                         const Workers& /*workers*/) const {
-    return nullptr;
-  }
+  // One that takes trees. `place` matters on CUDA alone.
+  virtual std::unique_ptr<TreeForward> make_tree_forward(const Allocator& allocator, const Output& output,
+                                                         const ForwardLimits& limits, const Workers& workers,
+                                                         const TreePlace& place) const = 0;
   // One with a draft head behind it, which gives the logits; `limits` has the head's beams and levels, and a
   // placeholder per level. The head must outlive it.
   virtual std::unique_ptr<Forward> make_head_forward(const Allocator& allocator, const DraftHead& head,

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "runner/cuda/cuda_lane.h"
+#include "runner/models/host_exchange.h"
 #include "runner/schedule/children.h"
 #include "runner/schedule/running_slots.h"
 #include "support/float_mode.h"
@@ -32,6 +33,7 @@ class SessionLane final : public Lane {
   void step(int32_t level);
 
   std::unique_ptr<Forward> forward_;
+  HostExchange exchange_;
   LaneSession session_;
   RunningSlots running_;
   Children children_;
@@ -57,8 +59,9 @@ class SessionLane final : public Lane {
 
 SessionLane::SessionLane(const Allocator& allocator, const LaneConfig& config, std::unique_ptr<Forward> forward)
     : forward_(std::move(forward)),
+      exchange_(allocator),
       session_(allocator, config),
-      running_(allocator, session_),
+      running_(allocator, session_, exchange_),
       children_(allocator, session_, forward_->element_cost()),
       config_(session_.config()),
       beams_(session_.beams()),
@@ -79,8 +82,8 @@ void SessionLane::allocate(const Allocator& allocator) {
 }
 
 int64_t SessionLane::count_bytes() const {
-  int64_t bytes =
-      forward_->memory_bytes() + session_.memory_bytes() + running_.memory_bytes() + children_.memory_bytes();
+  int64_t bytes = forward_->memory_bytes() + exchange_.memory_bytes() + session_.memory_bytes() +
+                  running_.memory_bytes() + children_.memory_bytes();
   for (const Buffer<int32_t>* buffer : {&first_row_, &row_counts_, &row_slots_, &row_beams_, &row_tokens_, &row_kv_,
                                         &beam_rows_, &beam_rows_before_, &row_map_, &ancestors_, &ancestors_before_})
     bytes += buffer->bytes();

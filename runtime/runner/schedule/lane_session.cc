@@ -7,22 +7,18 @@
 
 namespace sidbeam::runner {
 
-LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, int32_t device_id, void* stream)
-    : LaneSession(allocator, config, Rows::kLogits, device_id, stream) {}
+LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, const LanePlace& place)
+    : LaneSession(allocator, config, Rows::kLogits, place) {}
 
 LaneSession LaneSession::of_choices(const Allocator& allocator, const LaneConfig& given) {
   LaneConfig config = given;
   config.normalization = SIDBEAM_NORMALIZE_NONE;
   config.inverse_temperature = config.soft_cap = 0.0F;
-  return {allocator, config, Rows::kChoices, 0, nullptr};
+  return {allocator, config, Rows::kChoices, {}};
 }
 
-LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, Rows rows, int32_t device_id,
-                         void* stream)
-    : config_(config), device_id_(device_id), stream_(stream) {
-  if (stream != nullptr && config.mode != SIDBEAM_MODE_SEARCH)
-    fail(SIDBEAM_UNSUPPORTED, "config.mode is %d, expected SIDBEAM_MODE_SEARCH, %d, for a model on CUDA", config.mode,
-         SIDBEAM_MODE_SEARCH);
+LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, Rows rows, const LanePlace& place)
+    : config_(config), place_(place) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
   check_status(sidbeam_constraint_get_info(config.constraint, &info, &error), error);
@@ -38,12 +34,13 @@ LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, R
   session.constraint = config.constraint;
   session.mode = config.mode;
   if (rows == Rows::kLogits) session.vocabulary = &config.output->vocabulary();
-  session.device_type = stream != nullptr ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
-  session.device_id = device_id;
+  session.device_type = is_on_device() ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
+  session.device_id = place.device_id;
   sidbeam_session* made = nullptr;
   check_status(sidbeam_session_create(config.runtime, &session, &made, &error), error);
   session_.reset(made);
   check_status(sidbeam_session_get_beams(made, &beams_, &error), error);
+  fetch();
   job_ = Buffer<int32_t>::zeroed(allocator, config.requests);
   prompts_ = Buffer<Prompt>::zeroed(allocator, config.requests);
 }
@@ -54,6 +51,11 @@ int64_t LaneSession::memory_bytes() const {
   return job_.bytes() + prompts_.bytes() + (known ? stats.memory_bytes : 0);
 }
 
+void LaneSession::fetch() {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  check_status(sidbeam_session_fetch(session_.get(), &host_beams_, place_.stream, &error), error);
+}
+
 bool LaneSession::start(int32_t slot, const Job& job, sidbeam_error& error) {
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   args.slots = &slot;
@@ -62,7 +64,7 @@ bool LaneSession::start(int32_t slot, const Job& job, sidbeam_error& error) {
   args.widths = &job.beams;
   args.inverse_temperatures = &config_.inverse_temperature;
   args.soft_caps = &config_.soft_cap;
-  args.stream = stream_;
+  args.stream = place_.stream;
   sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sampling.seeds = &job.seed;
   sampling.requests = &job.sampling_request;
@@ -113,27 +115,41 @@ bool LaneSession::adjust(int32_t level, int32_t slot, const LevelRows& rows) con
   view.row_beams = rows.row_beams;
   view.beams = &beams_;
   view.slot = slot;
-  view.stream = stream_;
+  view.stream = place_.stream;
   return config_.adjust(config_.adjust_context, &view) == 0;
 }
 
-void LaneSession::step(const int32_t* slots, int32_t count, const LevelRows& rows, const int32_t* row_map) {
+sidbeam_rows LaneSession::rows_of(const LevelRows& rows) const {
   sidbeam_rows given = sidbeam_rows_dense(rows.logits, SIDBEAM_DTYPE_F32, 0, rows.rows, rows.columns);
-  given.device_type = stream_ != nullptr ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
-  given.device_id = device_id_;
+  given.device_type = is_on_device() ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
+  given.device_id = place_.device_id;
   given.row_stride = rows.row_stride;
+  return given;
+}
+
+void LaneSession::step(const int32_t* slots, int32_t count, const LevelRows& rows, const int32_t* row_map) {
+  const sidbeam_rows given = rows_of(rows);
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.slots = slots;
   args.count = count;
   args.rows = &given;
   args.row_map = row_map;
-  args.stream = stream_;
+  args.stream = place_.stream;
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   check_status(sidbeam_session_step(session_.get(), &args, &error), error);
 }
 
+void LaneSession::get_items(const int32_t* slots, int32_t count, int32_t* sids, int64_t* ordinals) {
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.ordinals = ordinals;
+  items.sids = sids;
+  items.stream = place_.stream;
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  check_status(sidbeam_session_get_items(session_.get(), slots, count, &items, &error), error);
+}
+
 void LaneSession::stop(const int32_t* slots, int32_t count) {
-  const sidbeam_status stopped = sidbeam_session_stop(session_.get(), slots, count, stream_, nullptr);
+  const sidbeam_status stopped = sidbeam_session_stop(session_.get(), slots, count, place_.stream, nullptr);
   static_cast<void>(stopped);  // slots of its own session: if it fails on a device, so does the next start, saying why
 }
 

@@ -24,8 +24,8 @@ struct LevelRows {
 
 class LaneSession {
  public:
-  // All work is enqueued on `stream`; nullptr: the session is on the CPU. Throws Failure as make_lane().
-  LaneSession(const Allocator& allocator, const LaneConfig& config, int32_t device_id = 0, void* stream = nullptr);
+  // All work is enqueued on the stream of `place`. Throws Failure as make_lane().
+  LaneSession(const Allocator& allocator, const LaneConfig& config, const LanePlace& place = {});
   // A session that is stepped on log-probabilities by code instead of logits (choices.h).
   static LaneSession of_choices(const Allocator& allocator, const LaneConfig& config);
 
@@ -34,6 +34,9 @@ class LaneSession {
   int32_t levels() const { return levels_; }
   int32_t codes(int32_t level) const { return codes_[level]; }
   const sidbeam_beams& beams() const { return beams_; }  // where the session is
+  // In the host's memory: on a device what fetch(), or a speculation of the session, brought there.
+  const sidbeam_beams& host_beams() const { return host_beams_; }
+  void fetch();
   int64_t memory_bytes() const;
 
   // Gives the jobs that can start the slots 0, 1, ... in order, which are their prompts' numbers, and ends the others:
@@ -46,7 +49,11 @@ class LaneSession {
   bool is_cancelled(int32_t slot) const { return is_cancelled(job(slot)); }
   // The host's callback; whether the request goes on.
   bool adjust(int32_t level, int32_t slot, const LevelRows& rows) const;
+  // Lists are where the session is.
   void step(const int32_t* slots, int32_t count, const LevelRows& rows, const int32_t* row_map);
+  sidbeam_rows rows_of(const LevelRows& rows) const;
+  // What slots have found: arrays where the session is, [count, M, L] and [count, M].
+  void get_items(const int32_t* slots, int32_t count, int32_t* sids, int64_t* ordinals);
   // Tells how a slot's job ended.
   void end(int32_t slot, const Outcome& outcome) const { ended_->ended(job_[slot], outcome); }
   // The slots are idle afterwards.
@@ -57,17 +64,17 @@ class LaneSession {
     void operator()(sidbeam_session* session) const { sidbeam_session_destroy(session); }
   };
   enum class Rows : uint8_t { kLogits, kChoices };
-  LaneSession(const Allocator& allocator, const LaneConfig& config, Rows rows, int32_t device_id, void* stream);
+  LaneSession(const Allocator& allocator, const LaneConfig& config, Rows rows, const LanePlace& place);
+  bool is_on_device() const { return place_.stream != nullptr; }
   static bool is_cancelled(const Job& job) { return job.cancelled->load(std::memory_order_relaxed); }
   bool start(int32_t slot, const Job& job, sidbeam_error& error);
 
   LaneConfig config_;
-  int32_t device_id_;
-  void* stream_;
+  LanePlace place_;
   int32_t levels_ = 0;
   int32_t codes_[SIDBEAM_MAX_LEVELS] = {};
   std::unique_ptr<sidbeam_session, Deleter> session_;
-  sidbeam_beams beams_ = SIDBEAM_BEAMS_INIT;
+  sidbeam_beams beams_ = SIDBEAM_BEAMS_INIT, host_beams_ = SIDBEAM_BEAMS_INIT;
 
   const Job* jobs_ = nullptr;
   Ended* ended_ = nullptr;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "runner/models/exchange.h"
 #include "runner/schedule/clock.h"
 #include "runner/schedule/relaxed_rounds.h"
 #include "runner/schedule/running_slots.h"
@@ -23,8 +24,9 @@ LaneConfig draft_config(LaneConfig config, int32_t beams) {
   return config;
 }
 
-LaneSession make_session(const Allocator& allocator, const LaneConfig& config, const Drafting& drafting) {
-  LaneSession session(allocator, config);  // also refuses a constraint whose codes have no tokens
+LaneSession make_session(const Allocator& allocator, const LaneConfig& config, const Drafting& drafting,
+                         const LanePlace& place) {
+  LaneSession session(allocator, config, place);  // also refuses a constraint whose codes have no tokens
   if (!drafting.relaxed) return session;
   return LaneSession::of_choices(allocator, config);
 }
@@ -51,14 +53,15 @@ class SpeculativeLane final : public Lane {
 
   const OutputColumns& output_;
   LaneModels models_;
+  std::unique_ptr<Exchange> exchange_;
   LaneSession session_, draft_session_;
   RunningSlots running_;
-  const sidbeam_beams& beams_;
+  const sidbeam_beams& beams_;  // the host's
   std::unique_ptr<sidbeam_speculation, SpeculationDeleter> speculation_;
   std::unique_ptr<RelaxedRounds> relaxed_;  // nullptr: strict
   TreeRows rows_, draft_rows_;
-  Buffer<int32_t> row_map_;  // [requests, N] of the draft's step
-  Buffer<int32_t> levels_;   // [requests] at which the round began
+  Exchanged<int32_t> draft_slots_, row_map_;  // [requests], [requests, N] of the draft's step
+  Buffer<int32_t> levels_;                    // [requests] at which the round began
   int64_t memory_bytes_ = 0;
 };
 
@@ -66,13 +69,15 @@ SpeculativeLane::SpeculativeLane(const Allocator& allocator, const LaneConfig& c
                                  LaneModels models)
     : output_(*config.output),
       models_(std::move(models)),
-      session_(make_session(allocator, config, drafting)),
-      draft_session_(make_session(allocator, draft_config(config, drafting.beams), drafting)),
-      running_(allocator, session_),
-      beams_(session_.beams()),
+      exchange_(models_.target->make_exchange(allocator)),
+      session_(make_session(allocator, config, drafting, models_.target->place())),
+      draft_session_(make_session(allocator, draft_config(config, drafting.beams), drafting, models_.target->place())),
+      running_(allocator, session_, *exchange_),
+      beams_(session_.host_beams()),
       rows_(allocator, output_, config.requests * TreeSize{session_.levels(), config.beams, drafting.beams}.rows()),
       draft_rows_(allocator, output_, int64_t{config.requests} * drafting.beams),
-      row_map_(Buffer<int32_t>::zeroed(allocator, int64_t{config.requests} * drafting.beams)),
+      draft_slots_(exchange_->take<int32_t>(config.requests)),
+      row_map_(exchange_->take<int32_t>(int64_t{config.requests} * drafting.beams)),
       levels_(Buffer<int32_t>::zeroed(allocator, config.requests)) {
   create_speculation({session_.levels(), config.beams, drafting.beams});
   if (drafting.relaxed)
@@ -86,6 +91,7 @@ void SpeculativeLane::create_speculation(const TreeSize& size) {
   config.draft_levels = size.draft_levels();
   config.target = session_.get();
   config.draft = draft_session_.get();
+  config.stream = models_.target->place().stream;
   sidbeam_speculation* made = nullptr;
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   check_status(sidbeam_speculation_create(session_.config().runtime, &config, &made, &error), error);
@@ -98,9 +104,9 @@ void SpeculativeLane::create_speculation(const TreeSize& size) {
 int64_t SpeculativeLane::count_bytes() const {
   sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
   const bool known = sidbeam_speculation_get_stats(speculation_.get(), &stats, nullptr) == SIDBEAM_OK;
-  return models_.target->memory_bytes() + models_.draft->memory_bytes() + session_.memory_bytes() +
-         draft_session_.memory_bytes() + running_.memory_bytes() + rows_.memory_bytes() + draft_rows_.memory_bytes() +
-         row_map_.bytes() + levels_.bytes() + (relaxed_ ? relaxed_->memory_bytes() : 0) +
+  return models_.target->memory_bytes() + models_.draft->memory_bytes() + exchange_->memory_bytes() +
+         session_.memory_bytes() + draft_session_.memory_bytes() + running_.memory_bytes() + rows_.memory_bytes() +
+         draft_rows_.memory_bytes() + levels_.bytes() + (relaxed_ ? relaxed_->memory_bytes() : 0) +
          (known ? stats.memory_bytes : 0);
 }
 
@@ -118,6 +124,8 @@ void SpeculativeLane::run(const Job* jobs, int32_t count, Ended& ended) noexcept
   run_batch(
       [&] {
         draft_session_.start_beside(session_, started);
+        session_.fetch();
+        exchange_->wait();
         run_rounds();
       },
       [&](const Outcome& failed) { running_.end_all(failed); });
@@ -169,12 +177,15 @@ void SpeculativeLane::draft_level(const sidbeam_speculation_tree& tree) {
   draft_rows_.clear();
   for (int64_t i = 0; i < tree.draft_count * width; ++i) {
     const int32_t node = tree.draft_nodes[i];
-    row_map_[i] = node < 0 ? -1 : draft_rows_.add(tree, tree.draft_slots[i / width], node);
+    row_map_.here[i] = node < 0 ? -1 : draft_rows_.add(tree, tree.draft_slots[i / width], node);
   }
+  std::copy_n(tree.draft_slots, tree.draft_count, draft_slots_.here);
+  exchange_->send(draft_slots_, tree.draft_count);
+  exchange_->send(row_map_, tree.draft_count * width);
   models_.draft->run_tree(session_.prompts(), draft_rows_.view());
   LevelRows logits = logits_of(*models_.draft, draft_rows_);
-  if (relaxed_) logits = relaxed_->draft(tree, logits, row_map_.data());
-  draft_session_.step(tree.draft_slots, static_cast<int32_t>(tree.draft_count), logits, row_map_.data());
+  if (relaxed_) logits = relaxed_->draft(tree, logits, row_map_.here);
+  draft_session_.step(draft_slots_.there, static_cast<int32_t>(tree.draft_count), logits, row_map_.there);
 }
 
 // One pass of the target's model, over all nodes.
@@ -186,7 +197,7 @@ void SpeculativeLane::verify(const sidbeam_speculation_tree& tree) {
   models_.target->run_tree(session_.prompts(), rows_.view());
   LevelRows logits = logits_of(*models_.target, rows_);
   if (relaxed_) logits = relaxed_->verify(tree, logits, running_);
-  const sidbeam_rows rows = sidbeam_rows_dense(logits.logits, SIDBEAM_DTYPE_F32, 0, logits.rows, logits.columns);
+  const sidbeam_rows rows = session_.rows_of(logits);
   sidbeam_speculation_verify_args args = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
   args.rows = &rows;
   sidbeam_error error = SIDBEAM_ERROR_INIT;

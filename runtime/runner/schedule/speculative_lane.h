@@ -1,5 +1,7 @@
-// A lane of the CPU with two models: a draft writes levels ahead, and the target checks them in one pass
-// (sidbeam/speculate.h). SPDX-License-Identifier: Apache-2.0
+// A lane with two models: a draft writes levels ahead, and the target checks them in one pass (sidbeam/speculate.h). On
+// CUDA both are on one device and stream, and so are the sessions; the host waits for their beams after every level,
+// from which it makes the trees' rows, so that what is cancelled ends at its next round there as well.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/schedule/lane.h"
@@ -8,7 +10,7 @@
 namespace sidbeam::runner {
 
 struct LaneModels {
-  std::unique_ptr<TreeForward> target, draft;
+  std::unique_ptr<TreeForward> target, draft;  // the draft on the target's stream
 };
 
 // How a draft is used, as config of sidbeam_runner_create() says.
@@ -17,7 +19,8 @@ struct Drafting {
   bool relaxed = false, without_replacement = false;
 };
 
-// As make_lane(). Both forward passes have been made for trees of that size (TreeSize), and for config.output.
+// As make_lane(). Both forward passes have been made for trees of that size (TreeSize), and for config.output. Relaxed
+// ones give logits that are the host's.
 std::unique_ptr<Lane> make_speculative_lane(const Allocator& allocator, const LaneConfig& config,
                                             const Drafting& drafting, LaneModels models);
 

@@ -38,18 +38,18 @@ class Collector final : public Ended {
   std::string message;
 };
 
-// Scores within 1e-4, and the same SIDs where no neighbour is so near.
-inline void compare(const Found& there, const Found& here, const std::string& what) {
+// Scores within `allowed`, and the same SIDs where no neighbour is so near.
+inline void compare(const Found& there, const Found& here, const std::string& what, float allowed = 1e-4F) {
   differential::expect(there.endings == 1 && here.endings == 1, what, ": ended ", there.endings, " times");
   differential::expect(there.status == here.status, what, ": status ", there.status, ", expected ", here.status);
   differential::expect(there.scores.size() == here.scores.size(), what, ": ", there.scores.size(), " beams, expected ",
                        here.scores.size());
   const size_t count = here.scores.size();
   for (size_t i = 0; i < count; ++i) {
-    differential::expect(std::fabs(there.scores[i] - here.scores[i]) < 1e-4F, what, ": score ", i, " is ",
+    differential::expect(std::fabs(there.scores[i] - here.scores[i]) < allowed, what, ": score ", i, " is ",
                          there.scores[i], ", expected ", here.scores[i]);
-    const bool near = (i > 0 && here.scores[i - 1] - here.scores[i] < 2e-4F) ||
-                      (i + 1 < count && here.scores[i] - here.scores[i + 1] < 2e-4F);
+    const auto is_near = [&](size_t other) { return std::fabs(here.scores[other] - here.scores[i]) < 2 * allowed; };
+    const bool near = (i > 0 && is_near(i - 1)) || (i + 1 < count && is_near(i + 1));
     if (near) continue;
     differential::expect(there.ordinals[i] == here.ordinals[i], what, ": other item at ", i);
     differential::expect(std::equal(there.sids.begin() + static_cast<std::ptrdiff_t>(3 * i),

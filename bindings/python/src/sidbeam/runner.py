@@ -78,13 +78,13 @@ class Runner(Handle):
       ends the request, whose caller gets it. It must not call :meth:`run`, :meth:`drain` or :meth:`close`.
 
     - ``draft``: a smaller model of the same tokens that writes levels ahead, so that ``model`` is run less often; both
-      on the CPU, without ``adjust``. ``draft_beams``: of its search, ``beams`` or more; 0: as many. ``speculate``:
+      in one place, without ``adjust``. ``draft_beams``: of its search, ``beams`` or more; 0: as many. ``speculate``:
       "strict": the same results to the bit. "relaxed": the beams of a level are draws from the model's distribution
       over all continuations, each exactly and independently, so that a SID may be found repeatedly; with
       ``without_replacement``, which more ``draft_beams`` than ``beams`` need, different ones, approximately. Strategy
       "trie", SIDs of fixed length.
     - ``mode``: "stochastic": requests draw SIDs without replacement by the model's own law, with the same bits where
-      there is a draft; on the CPU. :class:`Session` says more.
+      there is a draft. :class:`Session` says more.
     - ``head``: NEZHA's :class:`DraftHead`, where the model is: the model reads the prompt, ``begin_tokens`` and
       ``placeholders``, a token per level, in one pass, and the head writes the SIDs from its hidden states, as
       :class:`DraftDecoder` does. ``strategy``: "trie", or "hash_final" for verification at the last level. The

@@ -203,7 +203,7 @@ public final class RunnerConfig {
 
   /**
    * A smaller model of the same tokens that writes levels ahead, so that the model is run less often; with
-   * {@link Speculate#STRICT} for the same results to the bit. Both on the CPU, without adjust.
+   * {@link Speculate#STRICT} for the same results to the bit. Both in one place, without adjust.
    *
    * @param draft null (the default): none; the runner holds it
    * @return this
@@ -248,7 +248,7 @@ public final class RunnerConfig {
 
   /**
    * What a request's beams are: with STOCHASTIC draws of SIDs without replacement, by the model's own law, which have
-   * the same bits where there is a draft. SAMPLE is refused with {@link Status#UNSUPPORTED}. On the CPU.
+   * the same bits where there is a draft. SAMPLE is refused with {@link Status#UNSUPPORTED}.
    *
    * @param mode default {@link Mode#SEARCH}
    * @return this
