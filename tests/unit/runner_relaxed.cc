@@ -33,11 +33,14 @@ Requests make_requests(const World& world, int32_t count, int32_t beams) {
   return requests;
 }
 
+Path path_of(const Found& found, int32_t levels, size_t i) {
+  const auto first = found.sids.begin() + static_cast<std::ptrdiff_t>(i) * levels;
+  return {first, std::find(first, first + levels, -1)};
+}
+
 Paths paths_of(const Found& found, int32_t levels) {
   Paths paths;
-  for (size_t at = 0; at < found.sids.size(); at += static_cast<size_t>(levels))
-    paths.emplace_back(found.sids.begin() + static_cast<std::ptrdiff_t>(at),
-                       found.sids.begin() + static_cast<std::ptrdiff_t>(at) + levels);
+  for (size_t i = 0; i < found.scores.size(); ++i) paths.push_back(path_of(found, levels, i));
   std::sort(paths.begin(), paths.end());
   return paths;
 }
@@ -88,12 +91,40 @@ double chi_square(const std::map<Paths, int64_t>& counts, const Law& law) {
 
 struct Shape {
   Codes codes;
-  int32_t sids, normalization;
+  handles::SidRows sids;
+  int32_t normalization;
   float inverse_temperature, soft_cap;
+  bool variable = false;
 };
-const Shape kShapes[] = {{{3, 2, 2}, 9, SIDBEAM_NORMALIZE_FULL, 0.5F, 0.0F},
-                         {{4, 3}, 10, SIDBEAM_NORMALIZE_VALID, 0.25F, 0.0F},
-                         {{2, 3, 2}, 12, SIDBEAM_NORMALIZE_LEVEL, 0.5F, 3.0F}};
+Shape fixed(const Codes& codes, int32_t sids, int32_t normalization, float inverse_temperature, float soft_cap) {
+  return {codes, handles::random_sids(codes, sids, 7, false), normalization, inverse_temperature, soft_cap};
+}
+// SIDs of up to three codes.
+Shape variable(const Codes& codes, const Paths& sids, int32_t normalization, float inverse_temperature) {
+  Shape shape{codes, {}, normalization, inverse_temperature, 0, true};
+  for (const Path& sid : sids) {
+    shape.sids.lengths.push_back(static_cast<int32_t>(sid.size()));
+    shape.sids.codes.insert(shape.sids.codes.end(), sid.begin(), sid.end());
+    shape.sids.codes.resize(shape.sids.lengths.size() * codes.size());
+  }
+  return shape;
+}
+const Shape kShapes[] = {fixed({3, 2, 2}, 9, SIDBEAM_NORMALIZE_FULL, 0.5F, 0.0F),
+                         fixed({4, 3}, 10, SIDBEAM_NORMALIZE_VALID, 0.25F, 0.0F),
+                         fixed({2, 3, 2}, 12, SIDBEAM_NORMALIZE_LEVEL, 0.5F, 3.0F)};
+const Shape kVariableShapes[] = {
+    // One of length 1, which others begin with, and one that another begins with at the second level.
+    variable({3, 2, 2}, {{0}, {0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 1}, {2, 0, 0}, {2, 0, 1}}, SIDBEAM_NORMALIZE_VALID,
+             0.25F),
+    variable({3, 2, 2}, {{0}, {0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 1}, {2}}, SIDBEAM_NORMALIZE_FULL, 0.5F),
+    variable({2, 3, 2}, {{0}, {0, 0, 0}, {0, 1}, {1}, {1, 2}, {1, 2, 1}}, SIDBEAM_NORMALIZE_LEVEL, 0.5F),
+    // All of one code, all but one, and all of the same length, the most there is or less.
+    variable({4, 2}, {{0}, {1}, {2}, {3}}, SIDBEAM_NORMALIZE_VALID, 0.25F),
+    variable({4, 2}, {{0}, {1}, {2}, {3, 1}}, SIDBEAM_NORMALIZE_FULL, 0.25F),
+    variable({2, 2, 2}, {{0, 0, 0}, {0, 1, 0}, {1, 0, 1}, {1, 1, 1}}, SIDBEAM_NORMALIZE_LEVEL, 0.5F),
+    variable({2, 2, 2}, {{0, 0}, {0, 1}, {1, 0}, {1, 1}}, SIDBEAM_NORMALIZE_VALID, 1.0F),
+    // Fewer than there are beams.
+    variable({2, 2}, {{1}}, SIDBEAM_NORMALIZE_VALID, 1.0F)};
 
 World world_of(const Shape& shape, int32_t beams) {
   World world;
@@ -102,18 +133,20 @@ World world_of(const Shape& shape, int32_t beams) {
   world.normalization = shape.normalization;
   world.inverse_temperature = shape.inverse_temperature;
   world.soft_cap = shape.soft_cap;
-  world.constraint = fakes::make_constraint(world.runtime.get(), world.codes, shape.sids, 7);
+  world.variable = shape.variable;
+  world.constraint = handles::make_constraint(world.runtime.get(), world.codes, shape.sids, shape.variable);
   world.finish();
   return world;
 }
 
 Question question_of(const World& world, const Shape& shape, Kind draft, int32_t drafts) {
-  return {world, laws::made_sids(shape.codes, shape.sids, 7), {1}, draft, world.beams, drafts};
+  return {world, laws::sids_of(shape.codes, shape.sids), {1}, draft, world.beams, drafts};
 }
 
-TEST(RunnerRelaxed, WithReplacementHasTheTargetsLawWhateverTheDraft) {
-  int64_t seed = 100;
-  for (const Shape& shape : kShapes) {
+template <class Shapes>
+void expect_the_targets_law(const Shapes& shapes, int64_t seed) {
+  for (const Shape& shape : shapes) {
+    SCOPED_TRACE(::testing::Message() << "shape " << &shape - shapes);
     const World world = world_of(shape, 2);
     int64_t accepted = 0;
     for (int32_t kind = 0; kind < trees::kKinds; ++kind) {
@@ -128,19 +161,25 @@ TEST(RunnerRelaxed, WithReplacementHasTheTargetsLawWhateverTheDraft) {
   }
 }
 
+TEST(RunnerRelaxed, WithReplacementHasTheTargetsLawWhateverTheDraft) { expect_the_targets_law(kShapes, 100); }
+TEST(RunnerRelaxed, WithReplacementHasTheTargetsLawForSidsOfVariableLength) {
+  expect_the_targets_law(kVariableShapes, 200);
+}
+
 // Laws of other temperatures or of a draft would be seen.
 TEST(RunnerRelaxed, TheTestsWouldSeeAnotherLaw) {
   const World world = world_of(kShapes[0], 2),
-              colder = world_of({kShapes[0].codes, 9, SIDBEAM_NORMALIZE_FULL, 0.6F, 0}, 2);
+              colder = world_of(fixed(kShapes[0].codes, 9, SIDBEAM_NORMALIZE_FULL, 0.6F, 0), 2);
   int64_t accepted = 0;
   const auto counts = results_of(world, {2, true, false}, question_of(world, kShapes[0], Kind::kNear, 2), 1, accepted);
   const Law other = laws::draws_with_replacement(question_of(colder, kShapes[0], Kind::kNear, 2));
   EXPECT_LT(chi_square(counts, other), SIDBEAM_SANITIZED ? 0.5 : kReject);
 }
 
-TEST(RunnerRelaxed, WithoutReplacementFollowsTheReleasedFormsOwnLaw) {
-  int64_t seed = 1000;
-  for (const Shape& shape : kShapes) {
+template <class Shapes>
+void expect_the_released_forms_law(const Shapes& shapes, int64_t seed) {
+  for (const Shape& shape : shapes) {
+    SCOPED_TRACE(::testing::Message() << "shape " << &shape - shapes);
     const World world = world_of(shape, 2);
     for (const Kind kind : {Kind::kSame, Kind::kNear, Kind::kOther, Kind::kInverted, Kind::kNothing, Kind::kBroken}) {
       for (const int32_t drafts : {2, 3}) {
@@ -158,9 +197,14 @@ TEST(RunnerRelaxed, WithoutReplacementFollowsTheReleasedFormsOwnLaw) {
   }
 }
 
+TEST(RunnerRelaxed, WithoutReplacementFollowsTheReleasedFormsOwnLaw) { expect_the_released_forms_law(kShapes, 1000); }
+TEST(RunnerRelaxed, WithoutReplacementFollowsItsLawForSidsOfVariableLength) {
+  expect_the_released_forms_law(kVariableShapes, 2000);
+}
+
 // Where the target keeps two of four drafts, q of the next level is over what these two may continue with.
 TEST(RunnerRelaxed, WithoutReplacementForgetsTheDraftsThatWereNotKept) {
-  const Shape shape = {{4, 4, 2}, 26, SIDBEAM_NORMALIZE_FULL, 0.25F, 0.0F};
+  const Shape shape = fixed({4, 4, 2}, 26, SIDBEAM_NORMALIZE_FULL, 0.25F, 0.0F);
   const World world = world_of(shape, 2);
   for (const Kind kind : {Kind::kOther, Kind::kInverted}) {
     const Question question = question_of(world, shape, kind, 4);
@@ -174,8 +218,7 @@ TEST(RunnerRelaxed, WithoutReplacementForgetsTheDraftsThatWereNotKept) {
 
 struct Case {
   World world;
-  int32_t sids = 0;
-  uint64_t catalogue = 0;
+  handles::SidRows sids;
   Drafting drafting;
   Kind kind = Kind::kSame;
 };
@@ -188,9 +231,9 @@ Case random_case(Randomly& random) {
   world.normalization = random.below(3);
   world.inverse_temperature = random.one_in(2) ? 0.0F : 0.25F;
   world.soft_cap = random.one_in(3) ? 2.0F : 0.0F;
-  made.sids = 1 + random.below(60);
-  made.catalogue = random.engine();
-  world.constraint = fakes::make_constraint(world.runtime.get(), world.codes, made.sids, made.catalogue);
+  world.variable = random.one_in(2);
+  made.sids = handles::random_sids(world.codes, 1 + random.below(60), random.engine(), world.variable);
+  world.constraint = handles::make_constraint(world.runtime.get(), world.codes, made.sids, world.variable);
   world.finish();
   made.drafting.relaxed = true;
   made.drafting.without_replacement = random.one_in(2);
@@ -199,20 +242,33 @@ Case random_case(Randomly& random) {
   return made;
 }
 
+double score_of(const Case& of, const Question& question, Path sid) {
+  if (static_cast<int32_t>(sid.size()) < of.world.levels()) sid.push_back(laws::kEnd);
+  double score = 0;
+  for (auto end = sid.begin(); end != sid.end();)
+    score += laws::log_prob(question, Path(sid.begin(), ++end), Kind::kSame);
+  return score;
+}
+
+// A SID comes after those that it begins.
+int64_t ordinal_of(const Question& question, const Path& sid) {
+  return std::count_if(question.sids.begin(), question.sids.end(), [&](const Path& other) {
+    const auto differ = std::mismatch(other.begin(), other.end(), sid.begin(), sid.end());
+    if (differ.second == sid.end()) return differ.first != other.end();
+    return differ.first != other.end() && *differ.first < *differ.second;
+  });
+}
+
 // What every result must be.
 void check_result(const Case& of, const Question& question, const Request& request) {
   const Paths sids = paths_of(request.found, of.world.levels());
   ASSERT_EQ(request.found.status, SIDBEAM_OK) << request.found.message;
   for (const Path& sid : sids) EXPECT_EQ(question.sids.count(sid), 1U) << "a SID that the catalogue lacks";
   for (size_t i = 0; i < request.found.scores.size(); ++i) {
-    const auto at = request.found.sids.begin() + static_cast<std::ptrdiff_t>(i) * of.world.levels();
-    double score = 0;
-    for (int32_t level = 1; level <= of.world.levels(); ++level)
-      score += laws::log_prob(question, Path(at, at + level), Kind::kSame);
-    EXPECT_NEAR(request.found.scores[i], score, 2e-5);
+    const Path sid = path_of(request.found, of.world.levels(), i);
+    EXPECT_NEAR(request.found.scores[i], score_of(of, question, sid), 2e-5);
     EXPECT_TRUE(i == 0 || request.found.scores[i - 1] >= request.found.scores[i]) << "not the best first";
-    const Path sid(at, at + of.world.levels());
-    EXPECT_EQ(request.found.ordinals[i], std::distance(question.sids.begin(), question.sids.find(sid)));
+    EXPECT_EQ(request.found.ordinals[i], ordinal_of(question, sid));
   }
   const auto all = static_cast<int32_t>(question.sids.size());
   if (of.drafting.without_replacement) {
@@ -223,7 +279,12 @@ void check_result(const Case& of, const Question& question, const Request& reque
     EXPECT_EQ(static_cast<int32_t>(sids.size()), request.beams);
   }
   EXPECT_EQ(request.rounds.levels - request.rounds.count, request.rounds.accepted_levels);
-  EXPECT_EQ(request.rounds.levels, of.world.levels());
+  EXPECT_LE(request.rounds.levels, of.world.levels());
+  for (const Path& sid : sids)
+    EXPECT_GE(request.rounds.levels, std::min(static_cast<int32_t>(sid.size()) + 1, of.world.levels()));
+  if (of.kind == Kind::kSame && !of.drafting.without_replacement) {
+    EXPECT_EQ(request.rounds.count, 1) << "a draft that is always right";
+  }
   EXPECT_LE(request.rounds.accepted_levels, request.rounds.drafted_levels);
 }
 
@@ -232,7 +293,7 @@ void compare_case(uint64_t seed) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   Randomly random{std::mt19937_64(seed)};
   const Case of = random_case(random);
-  Question question{of.world, laws::made_sids(of.world.codes, of.sids, of.catalogue), {}, of.kind, 0, 0};
+  Question question{of.world, laws::sids_of(of.world.codes, of.sids), {}, of.kind, 0, 0};
   const int32_t most = 1 + random.below(4);
   const auto alone = trees::make_lane(of.world, 1, of.drafting, of.kind);
   const auto together = trees::make_lane(of.world, most, of.drafting, of.kind);
