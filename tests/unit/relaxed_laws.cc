@@ -126,26 +126,50 @@ size_t positive(const Weights& weights) {
   return static_cast<size_t>(std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; }));
 }
 
-// What becomes of one level's drafts: K of the accepted, or all of them and draws from the rest.
+// How drafts that are drawn from q fare against p.
+struct Decisions {
+  Weights p, ratio, rest;
+};
+Decisions decisions(const Weights& target, const Weights& draft) {
+  const Weights p = normalized(target), q = normalized(draft);
+  Decisions made{p, Weights(p.size()), Weights(p.size())};
+  for (size_t i = 0; i < p.size(); ++i) {
+    made.ratio[i] = q[i] > 0 ? std::min(1.0, p[i] / q[i]) : 0;
+    made.rest[i] = std::max(0.0, p[i] - q[i]);
+    if (made.rest[i] < 1e-12) made.rest[i] = 0;
+  }
+  return made;
+}
+
+// What becomes of one level's drafts, each of which is accepted or drawn again.
+void verify_independent(const Decisions& made, const Draws& drafts, const Draws& drawn, double probability,
+                        const Visit& visit) {
+  if (probability <= 0) return;
+  if (drawn.size() == drafts.size()) return visit(drawn, probability);
+  const size_t draft = drafts[drawn.size()];
+  Draws next = drawn;
+  next.push_back(draft);
+  verify_independent(made, drafts, next, probability * made.ratio[draft], visit);
+  const double sum = sum_of(made.rest), rejected = probability * (1 - made.ratio[draft]);
+  for (size_t i = 0; i < made.rest.size() && sum > 0; ++i) {
+    next.back() = i;
+    verify_independent(made, drafts, next, rejected * made.rest[i] / sum, visit);
+  }
+}
+
+// Likewise of different ones: K of the accepted, or all of them and draws from the rest.
 void verify(const Level& level, const Draws& drafts, size_t beams, double probability, const Visit& visit) {
-  const Weights p = normalized(level.target);
   Weights among = level.draft;  // q is over what the target's beams may continue with, as p is
   Draws kept;
   for (size_t i = 0; i < among.size(); ++i)
     if (level.target[i] == kNothing) among[i] = kNothing;
   for (const size_t draft : drafts)
     if (among[draft] > kNothing) kept.push_back(draft);
-  const Weights q = normalized(among);
-  Weights ratio(p.size()), rest(p.size());
-  for (size_t i = 0; i < p.size(); ++i) {
-    ratio[i] = q[i] > 0 ? std::min(1.0, p[i] / q[i]) : 0;
-    rest[i] = std::max(0.0, p[i] - q[i]);
-    if (rest[i] < 1e-12) rest[i] = 0;
-  }
-  const size_t wanted = std::min(beams, positive(p));
-  accept(ratio, kept, 0, {}, probability, [&](const Draws& accepted, double each) {
-    if (accepted.size() < wanted) return draw_different({rest, p}, wanted, accepted, each, visit);
-    Weights same(p.size());
+  const Decisions made = decisions(level.target, among);
+  const size_t wanted = std::min(beams, positive(made.p));
+  accept(made.ratio, kept, 0, {}, probability, [&](const Draws& accepted, double each) {
+    if (accepted.size() < wanted) return draw_different({made.rest, made.p}, wanted, accepted, each, visit);
+    Weights same(made.p.size());
     for (const size_t i : accepted) same[i] = 1;
     draw_different({same}, wanted, {}, each, visit);
   });
@@ -200,28 +224,51 @@ bool is_result(const Question& question, const Level& level, size_t depth, const
 // States that are the same go on alike.
 using State = std::pair<Paths, std::pair<std::vector<bool>, bool>>;
 
-void next_levels(const Question& question, const Beams& beams, size_t depth, double probability, Law& law) {
-  const Level level = level_after(question, beams);
+// Every way of one level: the drafts and what is drawn, each sorted.
+using Ways = std::map<std::pair<Draws, Draws>, double>;
+
+Ways ways_of(const Question& question, const Level& level, bool last, bool with_replacement) {
   const auto drafts = static_cast<size_t>(question.drafts), wanted = static_cast<size_t>(question.beams);
+  Ways ways;
+  const auto add = [&](Draws drafted, Draws drawn, double probability) {
+    std::sort(drafted.begin(), drafted.end());
+    std::sort(drawn.begin(), drawn.end());
+    ways[{drafted, drawn}] += probability;
+  };
+  const Weights p = normalized(level.target), q = normalized(level.draft);
+  const bool alone = last || positive(q) == 0;
+  const Visit draw_alone = [&](const Draws& drawn, double each) { add({}, drawn, each); };
+  if (with_replacement && alone) draw_independent(p, wanted, {}, 1, draw_alone);
+  if (with_replacement && !alone) {
+    const Decisions made = decisions(level.target, level.draft);
+    draw_independent(q, drafts, {}, 1, [&](const Draws& drafted, double each) {
+      verify_independent(made, drafted, {}, each, [&](const Draws& drawn, double of) { add(drafted, drawn, of); });
+    });
+  }
+  if (!with_replacement && alone) draw_different({p}, wanted, {}, 1, draw_alone);
+  if (!with_replacement && !alone) {
+    draw_different({q}, drafts, {}, 1, [&](const Draws& drafted, double each) {
+      verify(level, drafted, wanted, each, [&](const Draws& drawn, double of) { add(drafted, drawn, of); });
+    });
+  }
+  return ways;
+}
+
+void next_levels(const Question& question, const Beams& beams, size_t depth, bool with_replacement, double probability,
+                 Law& law) {
+  const Level level = level_after(question, beams);
   const bool last = depth + 1 == question.world.codes.size();
   std::map<State, std::pair<double, Beams>> states;
-  const auto finish = [&](const Draws& drafted, const Draws& drawn, double each) {
-    if (is_result(question, level, depth + 1, drawn, each, law)) return;
-    After next = after(level, drafted, drawn);
+  for (const auto& [way, of_way] : ways_of(question, level, last, with_replacement)) {
+    const double each = probability * of_way;
+    if (is_result(question, level, depth + 1, way.second, each, law)) continue;
+    After next = after(level, way.first, way.second);
     auto& state = states[{next.beams.paths, {next.beams.kept, next.goes_on}}];
     state.first += each;
     state.second = std::move(next.beams);
-  };
-  const Visit draw_alone = [&](const Draws& drawn, double each) { finish({}, drawn, each); };
-  if (last || positive(normalized(level.draft)) == 0) {
-    draw_different({normalized(level.target)}, wanted, {}, probability, draw_alone);
-  } else {
-    draw_different({normalized(level.draft)}, drafts, {}, probability, [&](const Draws& drafted, double each) {
-      verify(level, drafted, wanted, each,
-             [&](const Draws& drawn, double of_drawn) { finish(drafted, drawn, of_drawn); });
-    });
   }
-  for (const auto& [key, state] : states) next_levels(question, state.second, depth + 1, state.first, law);
+  for (const auto& [key, state] : states)
+    next_levels(question, state.second, depth + 1, with_replacement, state.first, law);
 }
 
 // Of the target alone.
@@ -309,9 +356,15 @@ Law draws_without_replacement(const Question& question) {
   return law;
 }
 
+Law rounds_with_replacement(const Question& question) {
+  Law law;
+  next_levels(question, roots({{}}, {0}), 0, true, 1, law);
+  return law;
+}
+
 Law released_rounds(const Question& question) {
   Law law;
-  next_levels(question, roots({{}}, {0}), 0, 1, law);
+  next_levels(question, roots({{}}, {0}), 0, false, 1, law);
   return law;
 }
 

@@ -34,7 +34,8 @@ double log_prob(const Question& question, const Path& path, trees::Kind kind);
 // different beams before, until all have ended. A beam that has ended is its own extension.
 Law draws_with_replacement(const Question& question);
 Law draws_without_replacement(const Question& question);
-// Of rounds in the form of the paper's released code.
+// Of rounds, with replacement and in the form of the paper's released code.
+Law rounds_with_replacement(const Question& question);
 Law released_rounds(const Question& question);
 
 double total_variation(const Law& a, const Law& b);

@@ -152,6 +152,7 @@ void expect_the_targets_law(const Shapes& shapes, int64_t seed) {
     for (int32_t kind = 0; kind < trees::kKinds; ++kind) {
       const Question question = question_of(world, shape, static_cast<Kind>(kind), 2);
       const Law law = laws::draws_with_replacement(question);
+      EXPECT_LT(laws::total_variation(laws::rounds_with_replacement(question), law), 1e-9) << "of the method itself";
       for (int32_t repeat = 0; repeat < 2; ++repeat) {
         const auto counts = results_of(world, {2, true, false}, question, ++seed, accepted);
         EXPECT_GT(chi_square(counts, law), kReject) << "kind " << kind << ", seed " << seed;

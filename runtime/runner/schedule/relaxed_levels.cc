@@ -91,7 +91,7 @@ void RelaxedLevels::find_sources(const RelaxedLevel& level, const RelaxedLevel& 
   }
 }
 
-void RelaxedLevels::add_ended(const RelaxedLevel& level, int64_t source, float draft) {
+void add_ended(const RelaxedLevel& level, int64_t source, float draft) {
   const int32_t node = (*level.nodes)++;
   const int64_t extension = level.firsts[node];
   level.firsts[node + 1] = extension + 1;
@@ -100,7 +100,7 @@ void RelaxedLevels::add_ended(const RelaxedLevel& level, int64_t source, float d
   level.draft[extension] = draft;
 }
 
-int32_t RelaxedLevels::different_drafts(const RelaxedLevel& level, int64_t* drafts) {
+int32_t different_drafts(const RelaxedLevel& level, int64_t* drafts) {
   std::copy_n(level.drafts, *level.draft_count, drafts);
   std::sort(drafts, drafts + *level.draft_count);
   return static_cast<int32_t>(std::unique(drafts, drafts + *level.draft_count) - drafts);

@@ -33,6 +33,11 @@ struct RelaxedLevel {
   }
 };
 
+// Adds a sequence that has ended.
+void add_ended(const RelaxedLevel& level, int64_t source, float draft);
+// The different drafts of a level, rising, in `drafts` [N]; returns how many there are.
+int32_t different_drafts(const RelaxedLevel& level, int64_t* drafts);
+
 class RelaxedLevels {
  public:
   // The draft's session has N beams, the target's K.
@@ -46,10 +51,6 @@ class RelaxedLevels {
   // Lists the extensions of the draft's beams as they are, and, if the level before is listed, of its drafts that had
   // ended.
   void list(int32_t slot, int32_t level);
-  // Adds a sequence that has ended.
-  void add_ended(const RelaxedLevel& level, int64_t source, float draft);
-  // The different drafts of a level, rising, in `drafts` [N]; returns how many there are.
-  static int32_t different_drafts(const RelaxedLevel& level, int64_t* drafts);
 
  private:
   int64_t most_extensions(int32_t level) const;

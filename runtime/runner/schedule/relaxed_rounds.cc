@@ -84,7 +84,7 @@ void RelaxedRounds::list(int32_t slot, int32_t number) {
   const RelaxedLevel level = of_levels_.of(slot, number);
   if (number == target_.beams().level[slot]) {
     for (const Beam& beam : beams_of(slot))
-      if (beam.ended) of_levels_.add_ended(level, beam.extension, beam.score);
+      if (beam.ended) add_ended(level, beam.extension, beam.score);
   }
   if (!output_.full()) return;
   for (int64_t i = 0; i < level.extensions(); ++i)
@@ -117,7 +117,7 @@ void RelaxedRounds::draft_slot(int32_t slot, const LevelRows& logits, const int3
   }
   const int32_t wanted = target_.job(slot).beams + width_ - most_beams_;
   *level.draft_count = draws_.draw(key_of(slot, number), {level.draft, level.extensions()}, wanted, level.drafts);
-  const int32_t different = RelaxedLevels::different_drafts(level, drawn_.data());
+  const int32_t different = different_drafts(level, drawn_.data());
   int32_t m = 0;
   for (int32_t i = 0; i < different; ++i) {
     const int64_t extension = drawn_[i];
@@ -242,7 +242,7 @@ bool RelaxedRounds::follow(int32_t slot, const RelaxedLevel& next) {
     const int64_t* end = next.sources + *next.nodes;
     const int64_t* found = std::find(static_cast<const int64_t*>(next.sources), end, beam.extension);
     if (found == end && !beam.ended) return false;
-    if (found == end) of_levels_.add_ended(next, beam.extension, -kInfinity);
+    if (found == end) add_ended(next, beam.extension, -kInfinity);
     beam.node = static_cast<int32_t>(found - next.sources);
   }
   return true;
