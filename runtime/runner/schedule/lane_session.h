@@ -33,8 +33,8 @@ class LaneSession {
   const LaneConfig& config() const { return config_; }
   int32_t levels() const { return levels_; }
   int32_t codes(int32_t level) const { return codes_[level]; }
-  // Of a session of choices: the column of a code. A level's end, V_l, follows its last code in the last column, so that
-  // it has the same one at all levels.
+  // Of a session of choices: the column of a code. The end, V_l, follows a level's last code; it is the last column, at
+  // all levels.
   int64_t choice_column(int32_t level, int32_t code) const { return most_codes_ - codes_[level] + code; }
   int64_t choice_columns() const { return int64_t{most_codes_} + 1; }
   const sidbeam_beams& beams() const { return beams_; }  // where the session is

@@ -166,14 +166,19 @@ static void drafts_that_make_no_sense_are_refused(void) {
   sidbeam_model_release(shorter);
 }
 
-static outcome draw(int64_t seed, int64_t sampling_request, int32_t beams) {
+/* Under the runner's constraint, NULL, or another. */
+static outcome draw_under(sidbeam_constraint* own, int64_t seed, int64_t sampling_request, int32_t beams) {
   outcome got;
   sidbeam_request request = ask(&got);
+  request.constraint = own;
   request.seed = seed;
   request.sampling_request = sampling_request;
   request.beams = beams;
   CHECK_OK(sidbeam_runner_run(runner, &request, &err));
   return got;
+}
+static outcome draw(int64_t seed, int64_t sampling_request, int32_t beams) {
+  return draw_under(NULL, seed, sampling_request, beams);
 }
 
 /* Settings of the runners that draw: relaxed rounds of both forms, and stochastic beams with and without a draft. */
@@ -255,38 +260,82 @@ static void a_draft_changes_no_stochastic_beam(void) {
   sidbeam_model_release(shallow);
 }
 
-/* Of a relaxed runner that asks for all SIDs there are, in different ones: their scores are the search's. */
+/* Different SIDs under a constraint, NULL or of one request: their scores and codes are the search's. */
+static void check_scores(sidbeam_runner_config config, sidbeam_constraint* own) {
+  config.inverse_temperature = 0.5f;
+  config.soft_cap = 2.0f;
+  make_runner(&config);
+  const outcome search = draw_under(own, 0, 0, 0);
+  sidbeam_runner_destroy(runner);
+  config.draft = model;
+  config.speculate = SIDBEAM_SPECULATE_RELAXED;
+  config.without_replacement = 1;
+  make_runner(&config);
+  int compared = 0;
+  for (int64_t seed = 0; seed < 20; ++seed) {
+    const outcome got = draw_under(own, seed, 0, 0);
+    for (int i = 0; i < got.live; ++i)
+      for (int j = 0; j < search.live; ++j)
+        if (got.ordinals[i] == search.ordinals[j]) {
+          const float off = got.scores[i] - search.scores[j];
+          CHECK(off < 2e-6f && off > -2e-6f);
+          CHECK_I32(&got.sids[i * LEVELS], &search.sids[j * LEVELS], LEVELS);
+          ++compared;
+        }
+  }
+  CHECK(compared > 20);
+  sidbeam_runner_destroy(runner);
+  runner = NULL;
+}
+
 static void scores_are_the_models(void) {
   sidbeam_runner_config config = settings();
+  sidbeam_constraint* const variable = make_constraint(&small_variable, SIDBEAM_KIND_TRIE);
+  vocabulary.end_column = 20;
   for (int normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_VALID; ++normalization) {
     config.normalization = normalization;
-    config.inverse_temperature = 0.5f;
-    config.soft_cap = 2.0f;
-    config.beams = 4;
-    config.draft = NULL;
-    config.speculate = SIDBEAM_SPECULATE_STRICT;
-    config.without_replacement = 0;
-    make_runner(&config);
-    const outcome search = run_once();
-    sidbeam_runner_destroy(runner);
-    config.draft = model;
-    config.speculate = SIDBEAM_SPECULATE_RELAXED;
-    config.without_replacement = 1;
-    make_runner(&config);
-    int compared = 0;
-    for (int64_t seed = 0; seed < 20; ++seed) {
-      const outcome got = draw(seed, 0, 0);
-      for (int i = 0; i < got.live; ++i)
-        for (int j = 0; j < search.live; ++j)
-          if (got.ordinals[i] == search.ordinals[j]) {
-            const float off = got.scores[i] - search.scores[j];
-            CHECK(off < 2e-6f && off > -2e-6f);
-            ++compared;
-          }
+    config.constraint = constraint;
+    check_scores(config, NULL);
+    config.constraint = variable;
+    check_scores(config, NULL);
+    check_scores(config, constraint); /* of one length, which has no end */
+  }
+  sidbeam_constraint_release(variable);
+}
+
+/* Five SIDs of one to three codes, with the model as its own draft, and with less. */
+static void sids_of_variable_length_are_drawn(void) {
+  for (int without = 0; without < 2; ++without) {
+    for (int shallow = 0; shallow < 2; ++shallow) {
+      sidbeam_runner_config config = drawing(without);
+      int short_ones = 0, live = 0, levels = 0;
+      vocabulary.end_column = 20;
+      sidbeam_constraint_release(constraint);
+      config.constraint = constraint = make_constraint(&small_variable, SIDBEAM_KIND_TRIE);
+      if (shallow) config.draft = variant(CONFIG("1", "64"));
+      make_runner(&config);
+      if (shallow) sidbeam_model_release(config.draft);
+      for (int64_t seed = 0; seed < 50; ++seed) {
+        const outcome got = draw(seed, 1, 0), again = draw(seed, 1, 0);
+        check_same(&again, &got);
+        CHECK(without ? got.live >= 2 : got.live == BEAMS);
+        CHECK(got.rounds >= 1 && got.rounds + got.accepted_levels <= LEVELS);
+        CHECK(got.accepted_levels <= got.drafted_levels);
+        if (!without && !shallow) CHECK_INT(got.rounds, 1);
+        for (int i = 0; i < got.live; ++i) {
+          CHECK(got.ordinals[i] >= 0 && got.ordinals[i] < 5);
+          CHECK(i == 0 || got.scores[i - 1] >= got.scores[i]);
+          for (int other = 0; other < i && without; ++other) CHECK(got.ordinals[i] != got.ordinals[other]);
+          short_ones += got.sids[i * LEVELS + 2] < 0;
+        }
+        live += got.live;
+        levels += 2 * (got.rounds + got.accepted_levels);
+      }
+      CHECK(short_ones > 0 && short_ones < live);
+      CHECK_INT(stats_of().round_levels, levels);
+      CHECK_INT(stats_of().round_levels - stats_of().rounds, stats_of().accepted_levels);
+      clean_up();
     }
-    CHECK(compared > 20);
-    sidbeam_runner_destroy(runner);
-    runner = NULL;
   }
 }
 
@@ -371,6 +420,7 @@ int main(void) {
       TEST(no_way_of_running_changes_a_draw),
       TEST(a_draft_changes_no_stochastic_beam),
       TEST(scores_are_the_models),
+      TEST(sids_of_variable_length_are_drawn),
       TEST(a_swap_touches_the_requests_after_it_alone),
       TEST(deadlines_and_cancelled_requests_are_told),
       TEST(seeds_of_runners_that_search_are_refused),
