@@ -368,6 +368,18 @@ Law released_rounds(const Question& question) {
   return law;
 }
 
+Path path_of(const fakes::Found& found, int32_t levels, size_t i) {
+  const auto first = found.sids.begin() + static_cast<std::ptrdiff_t>(i) * levels;
+  return {first, std::find(first, first + levels, -1)};
+}
+
+Paths paths_of(const fakes::Found& found, int32_t levels) {
+  Paths paths;
+  for (size_t i = 0; i < found.scores.size(); ++i) paths.push_back(path_of(found, levels, i));
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
 double total_variation(const Law& a, const Law& b) {
   double sum = 0;
   for (const auto& [paths, probability] : a) {

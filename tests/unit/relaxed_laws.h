@@ -38,6 +38,10 @@ Law draws_without_replacement(const Question& question);
 Law rounds_with_replacement(const Question& question);
 Law released_rounds(const Question& question);
 
+// The i-th SID of a result, and all of them.
+Path path_of(const fakes::Found& found, int32_t levels, size_t i);
+Paths paths_of(const fakes::Found& found, int32_t levels);
+
 double total_variation(const Law& a, const Law& b);
 
 }  // namespace sidbeam::runner::laws

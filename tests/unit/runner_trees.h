@@ -162,6 +162,17 @@ struct Request {
 };
 using Requests = std::vector<std::unique_ptr<Request>>;
 
+inline Requests make_requests(const World& world, int32_t count, int32_t beams) {
+  Requests requests;
+  for (int32_t i = 0; i < count; ++i) {
+    requests.push_back(std::make_unique<Request>());
+    requests.back()->beams = beams;
+    requests.back()->constraint = world.constraint.get();
+    requests.back()->sampling_request = i;
+  }
+  return requests;
+}
+
 class Collector final : public Ended {
  public:
   Collector(Requests& requests, int32_t levels) : requests_(requests), levels_(levels) {}
