@@ -72,7 +72,6 @@ struct Shape {
 Shape fixed(const Codes& codes, int32_t sids, int32_t normalization, float inverse_temperature, float soft_cap) {
   return {codes, handles::random_sids(codes, sids, 7, false), normalization, inverse_temperature, soft_cap};
 }
-// SIDs of up to three codes.
 Shape variable(const Codes& codes, const Paths& sids, int32_t normalization, float inverse_temperature) {
   Shape shape{codes, {}, normalization, inverse_temperature, 0, true};
   for (const Path& sid : sids) {
@@ -91,6 +90,9 @@ const Shape kVariableShapes[] = {
              0.25F),
     variable({3, 2, 2}, {{0}, {0, 1}, {0, 1, 0}, {1, 0, 1}, {1, 1}, {2}}, SIDBEAM_NORMALIZE_FULL, 0.5F),
     variable({2, 3, 2}, {{0}, {0, 0, 0}, {0, 1}, {1}, {1, 2}, {1, 2, 1}}, SIDBEAM_NORMALIZE_LEVEL, 0.5F),
+    // Four levels, so that a round drafts one after those at which a beam may have ended without the draft.
+    variable({2, 2, 2, 2}, {{0}, {0, 0, 1}, {0, 1, 1, 0}, {1}, {1, 0}, {1, 0, 1, 1}, {1, 1, 0}},
+             SIDBEAM_NORMALIZE_VALID, 0.5F),
     // All of one code, all but one, and all of the same length, the most there is or less.
     variable({4, 2}, {{0}, {1}, {2}, {3}}, SIDBEAM_NORMALIZE_VALID, 0.25F),
     variable({4, 2}, {{0}, {1}, {2}, {3, 1}}, SIDBEAM_NORMALIZE_FULL, 0.25F),

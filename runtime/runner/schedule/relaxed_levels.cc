@@ -7,12 +7,10 @@
 
 namespace sidbeam::runner {
 
-RelaxedLevels::RelaxedLevels(const Allocator& allocator, const LaneSession& target, const LaneSession& draft,
-                             bool variable_length)
+RelaxedLevels::RelaxedLevels(const Allocator& allocator, const LaneSession& target, const LaneSession& draft)
     : draft_(draft),
       width_(draft.config().beams),
       levels_(draft.levels()),
-      variable_length_(variable_length),
       most_nodes_(int64_t{width_} + target.config().beams) {
   for (int32_t level = 0; level < levels_; ++level) {
     offsets_[level] = of_slot_;
@@ -36,12 +34,12 @@ int64_t RelaxedLevels::memory_bytes() const {
          codes_.bytes() + draft_log_probs_.bytes() + different_.bytes();
 }
 
-// There are no more nodes that must be fed than prefixes.
+// There are no more nodes that must be fed than prefixes. A session gives a beam one more child than there are codes,
+// which is the end, or what an index that is damaged has there.
 int64_t RelaxedLevels::most_extensions(int32_t level) const {
   int64_t fed = 1;
-  for (int32_t l = 0; l < level && fed < width_; ++l) fed *= draft_.codes(l);
-  fed = std::min<int64_t>(fed, width_);
-  return variable_length_ ? fed * (draft_.codes(level) + 1) + most_nodes_ : fed * draft_.codes(level);
+  for (int32_t l = 0; l < level && fed < width_; ++l) fed *= draft_.codes(l) + 1;
+  return std::min<int64_t>(fed, width_) * (draft_.codes(level) + 1) + most_nodes_;
 }
 
 RelaxedLevel RelaxedLevels::of(int32_t slot, int32_t level) {

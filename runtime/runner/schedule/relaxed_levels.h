@@ -41,7 +41,7 @@ int32_t different_drafts(const RelaxedLevel& level, int64_t* drafts);
 class RelaxedLevels {
  public:
   // The draft's session has N beams, the target's K.
-  RelaxedLevels(const Allocator& allocator, const LaneSession& target, const LaneSession& draft, bool variable_length);
+  RelaxedLevels(const Allocator& allocator, const LaneSession& target, const LaneSession& draft);
   int64_t memory_bytes() const;
   int64_t most_extensions() const { return most_; }  // of a level
 
@@ -57,8 +57,7 @@ class RelaxedLevels {
   void find_sources(const RelaxedLevel& level, const RelaxedLevel& before, int32_t slot) const;
 
   const LaneSession& draft_;
-  const int32_t width_, levels_;  // N and L
-  const bool variable_length_;
+  const int32_t width_, levels_;    // N and L
   const int64_t most_nodes_;        // N + K
   int64_t most_ = 0, of_slot_ = 0;  // extensions
   int64_t offsets_[SIDBEAM_MAX_LEVELS] = {};

@@ -30,7 +30,7 @@ RelaxedRounds::RelaxedRounds(const Allocator& allocator, const LaneConfig& confi
       levels_(target.levels()),
       without_replacement_(without_replacement),
       log_probs_(config),
-      of_levels_(allocator, target, draft, has_variable_length(config.constraint)),
+      of_levels_(allocator, target, draft),
       draws_(allocator, of_levels_.most_extensions()),
       choices_(allocator, config.requests * TreeSize{levels_, most_beams_, width_}.rows(), target.choice_columns(),
                int64_t{config.requests} * std::max<int64_t>(width_, int64_t{most_beams_} * levels_)),
