@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 namespace sidbeam::runner::laws {
 namespace {
@@ -221,8 +222,8 @@ bool is_result(const Question& question, const Level& level, size_t depth, const
   return true;
 }
 
-// States that are the same go on alike.
-using State = std::pair<Paths, std::pair<std::vector<bool>, bool>>;
+// States that are the same go on alike: the paths, those that were drawn, and the draft's log-probabilities.
+using State = std::tuple<Paths, std::vector<bool>, Weights>;
 
 // Every way of one level: the drafts and what is drawn, each sorted.
 using Ways = std::map<std::pair<Draws, Draws>, double>;
@@ -263,7 +264,7 @@ void next_levels(const Question& question, const Beams& beams, size_t depth, boo
     const double each = probability * of_way;
     if (is_result(question, level, depth + 1, way.second, each, law)) continue;
     After next = after(level, way.first, way.second);
-    auto& state = states[{next.beams.paths, {next.beams.kept, next.goes_on}}];
+    auto& state = states[{next.beams.paths, next.beams.kept, next.beams.draft}];
     state.first += each;
     state.second = std::move(next.beams);
   }
