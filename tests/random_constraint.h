@@ -24,9 +24,13 @@ inline Runtime make_runtime() {
   return Runtime(runtime);
 }
 
-// Up to `sids` random SIDs.
-inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, int64_t sids,
-                                  uint64_t seed, bool variable = false, int32_t kinds = SIDBEAM_KIND_TRIE) {
+// Rows of as many codes as there are levels, of which SIDs are the first `lengths`.
+struct SidRows {
+  std::vector<int32_t> codes, lengths;
+};
+
+inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, const SidRows& rows,
+                                  bool variable, int32_t kinds = SIDBEAM_KIND_TRIE) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = static_cast<int32_t>(codes.size());
@@ -36,13 +40,8 @@ inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<in
   sidbeam_builder* builder = nullptr;
   check(sidbeam_builder_create(runtime, &config, &builder, &error), error);
   const Builder owned(builder);
-  std::mt19937_64 random(seed);
-  std::vector<int32_t> rows, lengths;
-  for (int64_t i = 0; i < sids; ++i) {
-    for (const int32_t count : codes) rows.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(count)));
-    lengths.push_back(static_cast<int32_t>(variable ? 1 + random() % codes.size() : codes.size()));
-  }
-  check(sidbeam_builder_add(builder, rows.data(), lengths.data(), sids, nullptr, nullptr, &error), error);
+  const auto sids = static_cast<int64_t>(rows.lengths.size());
+  check(sidbeam_builder_add(builder, rows.codes.data(), rows.lengths.data(), sids, nullptr, nullptr, &error), error);
   sidbeam_index* index = nullptr;
   check(sidbeam_builder_finish(builder, &index, &error), error);
   const Index held(index);
@@ -51,6 +50,23 @@ inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<in
   sidbeam_constraint* constraint = nullptr;
   check(sidbeam_constraint_create(&of, &constraint, &error), error);
   return Constraint(constraint);
+}
+
+inline SidRows random_sids(const std::vector<int32_t>& codes, int64_t sids, uint64_t seed, bool variable) {
+  std::mt19937_64 random(seed);
+  SidRows rows;
+  for (int64_t i = 0; i < sids; ++i) {
+    for (const int32_t count : codes)
+      rows.codes.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(count)));
+    rows.lengths.push_back(static_cast<int32_t>(variable ? 1 + random() % codes.size() : codes.size()));
+  }
+  return rows;
+}
+
+// Up to `sids` random SIDs.
+inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, int64_t sids,
+                                  uint64_t seed, bool variable = false, int32_t kinds = SIDBEAM_KIND_TRIE) {
+  return make_constraint(runtime, codes, random_sids(codes, sids, seed, variable), variable, kinds);
 }
 
 }  // namespace handles

@@ -67,7 +67,7 @@ type Speculate int32
 const (
 	SpeculateStrict Speculate = iota // results are the model's own, whatever the draft
 	// Beams of a level are draws from Model's distribution over all continuations, each exactly and independently, so
-	// that a SID may be found repeatedly; with StrategyTrie, SIDs of fixed length. See Request.Seed.
+	// that a SID may be found repeatedly; with StrategyTrie. See Request.Seed.
 	SpeculateRelaxed
 )
 

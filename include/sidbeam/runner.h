@@ -141,8 +141,11 @@ enum {
    *                        SIDs as beams were asked for, unless there is none at all; the same may be there repeatedly.
    *   without replacement  N >= M: a result has different SIDs, min(beams, continuations there are) at each level, only
    *                        approximately by the target's law (the form of the paper's code).
+   * Where SIDs vary in length, the end is a continuation as codes are. A beam that has ended has one continuation,
+   * itself, with the log-probability that it has, and is there at the next level only if that is drawn. The draws of
+   * the first level at which all beams have ended are the result.
    * Logits of `model` that are NaN or +inf where they are read end the request; those of the draft only draft nothing.
-   * Strategy TRIE, SIDs of fixed length. */
+   * Strategy TRIE. */
   SIDBEAM_SPECULATE_RELAXED = 1
 };
 

@@ -185,6 +185,25 @@ class Speculation(Run):
                 if form:
                     self.assertEqual(len(set(sids)), 3)
 
+    def test_relaxed_draws_of_sids_of_variable_length(self):
+        sids = [[1], [1, 2], [1, 0], [3, 1, 2], [3, 1], [0]]
+        index = self.index("--variable-length", "--codes", "4", catalogue=[(str(i), sid) for i, sid in enumerate(sids)],
+                           name="y.sidx")
+        lines = "".join('{"tokens": [%d, %d]}\n' % (i % 64, i * 7 % 64) for i in range(30))
+        ask = ["run", self.model, index, *OFFSETS, "--end-column", 9, "--input", self.write("in.jsonl", lines),
+               "--normalize", "valid", "--beams", 4, "--draft", self.draft, "--speculate", "relaxed"]
+        for form in [], ["--draft-beams", 6]:  # with replacement, and different ones
+            first = self.json(*ask, *form, "--seed", 5)["requests"]
+            self.assertEqual(self.json(*ask, *form, "--seed", 5, "--threads", 1)["requests"], first)
+            self.assertNotEqual(self.json(*ask, *form, "--seed", 6)["requests"], first)
+            found = [beam["sid"] for request in first for beam in request["beams"]]
+            self.assertEqual({tuple(sid) for sid in found}, {tuple(sid) for sid in sids})
+            for request in first:
+                self.assertLessEqual(request["rounds"] + request["accepted_levels"], 3)
+                items = [beam["items"][0] for beam in request["beams"]]
+                self.assertEqual([beam["sid"] for beam in request["beams"]], [sids[int(item)] for item in items])
+                self.assertEqual(len(set(items)) if form else request["live"], 4)
+
     def test_wrong_usage(self):
         ask = ["run", "m", "x", "--tokens", "1", "--beams", 4]
         self.misused("--draft-beams: 3, expected at least 4, --beams", *ask, "--draft", "y", "--draft-beams", 3)

@@ -43,9 +43,10 @@ Relaxed verified(const Lists& lists, const Form& form, const Key& key, const std
 
 // The lists of the second level after the beams of the first.
 Lists second_level(const TwoLevels& model, const std::vector<int64_t>& beams) {
-  Lists lists{std::vector<float>(6, -INFINITY), std::vector<float>(6, -INFINITY)};
+  Lists lists{std::vector<float>(7, -INFINITY), std::vector<float>(7, -INFINITY)};
   for (const int64_t beam : beams) {
-    for (int64_t code = 0; code < 2; ++code) {
+    if (beam == 3) lists.target[6] = model.first.target[3], lists.draft[6] = model.first.draft[3];
+    for (int64_t code = 0; code < 2 && beam < 3; ++code) {
       const auto first = static_cast<size_t>(beam), at = static_cast<size_t>(beam * 2 + code);
       lists.target[at] = model.first.target[first] + model.second.target[at];
       lists.draft[at] = model.first.draft[first] + model.second.draft[at];
@@ -78,15 +79,15 @@ Relaxed relaxed(const Lists& lists, const Form& form, const Key& key) {
 }
 
 TwoLevels two_levels() {
-  return {{{0, -1, -0.5F}, {-0.5F, -0.7F, 0}},
+  return {{{0, -1, -0.5F, -1.4F}, {-0.5F, -0.7F, 0, -1.1F}},
           {{-0.3F, -1.5F, -1, -0.5F, -0.7F, -0.7F}, {-0.5F, -1, -0.6F, -0.8F, -0.2F, -2}}};
 }
 
 Law two_level_law(const TwoLevels& model) {
-  Law law(36);
+  Law law(49);
   const std::vector<double> first = probabilities(model.first.target, 1);
-  for (int64_t a = 0; a < 3; ++a) {
-    for (int64_t b = 0; b < 3; ++b) {
+  for (int64_t a = 0; a < 4; ++a) {
+    for (int64_t b = 0; b < 4; ++b) {
       const Law second = independent_draws(second_level(model, {a, b}), 2);
       for (size_t i = 0; i < law.size(); ++i)
         law[i] += first[static_cast<size_t>(a)] * first[static_cast<size_t>(b)] * second[i];
@@ -105,7 +106,7 @@ size_t two_level_outcome(const TwoLevels& model, const Key& key, int64_t& saved)
   saved += first.goes_on ? 1 : 0;
   // A second round draws again, with the numbers that the drafts which were thrown away have used.
   const std::vector<int64_t> drafts = first.goes_on ? ahead : drawn(lists.draft, 0, form, second_key);
-  return outcome_of(6, verified(lists, form, second_key, drafts).extensions);
+  return outcome_of(7, verified(lists, form, second_key, drafts).extensions);
 }
 
 }  // namespace speculation

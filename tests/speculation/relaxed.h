@@ -32,9 +32,10 @@ struct Relaxed {
 // Draws drafts and verifies them.
 Relaxed relaxed(const Lists& lists, const Form& form, const Key& key);
 
-// Two levels, of three first codes with two codes after each.
+// Two levels, of three codes with two codes after each, and of a sequence that has ended, which is extension 3 of the
+// first level and 6 of the second.
 struct TwoLevels {
-  Lists first, second;  // second: of codes given the first one, [3, 2]
+  Lists first, second;  // first: [3 + 1]; second: of codes given the first one, [3, 2]
 };
 TwoLevels two_levels();
 // The outcome of a request by rounds of two levels, K = 2; counts in `saved` those that needed one round.

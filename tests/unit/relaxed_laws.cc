@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <tuple>
 
 namespace sidbeam::runner::laws {
 namespace {
@@ -20,8 +21,7 @@ double sum_of(const Weights& weights) { return std::accumulate(weights.begin(), 
 // Valid continuations of paths, and the log-probabilities of both models.
 struct Level {
   Paths paths;
-  std::vector<size_t> parents;  // number of the path before
-  Weights target, draft;        // log-probabilities of the sequence
+  Weights target, draft;  // log-probabilities of the sequence
 };
 
 // Beams of a round: what the draft has, in order, with the log-probabilities by which it goes on, and which of these
@@ -32,22 +32,43 @@ struct Beams {
   std::vector<bool> kept;
 };
 
+bool has_ended(const Path& path) { return !path.empty() && path.back() == kEnd; }
+
+// What may follow a path that has not ended: codes, and the end where the path is itself a SID.
+std::vector<int32_t> valid_after(const Question& question, const Path& path) {
+  std::vector<int32_t> codes;
+  Path longer = path;
+  longer.push_back(0);
+  for (; longer.back() < question.world.codes[path.size()]; ++longer.back()) {
+    const auto at = question.sids.lower_bound(longer);
+    if (at != question.sids.end() && at->size() >= longer.size() &&
+        std::equal(longer.begin(), longer.end(), at->begin()))
+      codes.push_back(longer.back());
+  }
+  if (question.sids.count(path) > 0) codes.push_back(kEnd);
+  return codes;
+}
+
 Level level_after(const Question& question, const Beams& beams) {
   Level level;
+  const auto add = [&](const Path& path, double target, double draft) {
+    level.paths.push_back(path);
+    level.target.push_back(target);
+    level.draft.push_back(draft);
+  };
   for (size_t beam = 0; beam < beams.paths.size(); ++beam) {
     Path path = beams.paths[beam];
+    const double target = beams.kept[beam] ? beams.target[beam] : kNothing, draft = beams.draft[beam];
+    if (has_ended(path)) {
+      add(path, target, draft);
+      continue;
+    }
+    const std::vector<int32_t> valid = valid_after(question, path);
     path.push_back(0);
-    for (int32_t code = 0; code < question.world.codes[path.size() - 1]; ++code) {
+    for (const int32_t code : valid) {
       path.back() = code;
-      const bool valid = std::any_of(question.sids.begin(), question.sids.end(), [&](const Path& sid) {
-        return std::equal(path.begin(), path.end(), sid.begin());
-      });
-      if (!valid) continue;
-      level.paths.push_back(path);
-      level.parents.push_back(beam);
-      level.target.push_back(beams.kept[beam] ? beams.target[beam] + log_prob(question, path, trees::Kind::kSame)
-                                              : kNothing);
-      level.draft.push_back(beams.draft[beam] + log_prob(question, path, question.draft));
+      add(path, beams.kept[beam] ? target + log_prob(question, path, trees::Kind::kSame) : kNothing,
+          draft + log_prob(question, path, question.draft));
     }
   }
   return level;
@@ -106,26 +127,50 @@ size_t positive(const Weights& weights) {
   return static_cast<size_t>(std::count_if(weights.begin(), weights.end(), [](double w) { return w > 0; }));
 }
 
-// What becomes of one level's drafts: K of the accepted, or all of them and draws from the rest.
+// How drafts that are drawn from q fare against p.
+struct Decisions {
+  Weights p, ratio, rest;
+};
+Decisions decisions(const Weights& target, const Weights& draft) {
+  const Weights p = normalized(target), q = normalized(draft);
+  Decisions made{p, Weights(p.size()), Weights(p.size())};
+  for (size_t i = 0; i < p.size(); ++i) {
+    made.ratio[i] = q[i] > 0 ? std::min(1.0, p[i] / q[i]) : 0;
+    made.rest[i] = std::max(0.0, p[i] - q[i]);
+    if (made.rest[i] < 1e-12) made.rest[i] = 0;
+  }
+  return made;
+}
+
+// What becomes of one level's drafts, each of which is accepted or drawn again.
+void verify_independent(const Decisions& made, const Draws& drafts, const Draws& drawn, double probability,
+                        const Visit& visit) {
+  if (probability <= 0) return;
+  if (drawn.size() == drafts.size()) return visit(drawn, probability);
+  const size_t draft = drafts[drawn.size()];
+  Draws next = drawn;
+  next.push_back(draft);
+  verify_independent(made, drafts, next, probability * made.ratio[draft], visit);
+  const double sum = sum_of(made.rest), rejected = probability * (1 - made.ratio[draft]);
+  for (size_t i = 0; i < made.rest.size() && sum > 0; ++i) {
+    next.back() = i;
+    verify_independent(made, drafts, next, rejected * made.rest[i] / sum, visit);
+  }
+}
+
+// Likewise of different ones: K of the accepted, or all of them and draws from the rest.
 void verify(const Level& level, const Draws& drafts, size_t beams, double probability, const Visit& visit) {
-  const Weights p = normalized(level.target);
   Weights among = level.draft;  // q is over what the target's beams may continue with, as p is
   Draws kept;
   for (size_t i = 0; i < among.size(); ++i)
     if (level.target[i] == kNothing) among[i] = kNothing;
   for (const size_t draft : drafts)
     if (among[draft] > kNothing) kept.push_back(draft);
-  const Weights q = normalized(among);
-  Weights ratio(p.size()), rest(p.size());
-  for (size_t i = 0; i < p.size(); ++i) {
-    ratio[i] = q[i] > 0 ? std::min(1.0, p[i] / q[i]) : 0;
-    rest[i] = std::max(0.0, p[i] - q[i]);
-    if (rest[i] < 1e-12) rest[i] = 0;
-  }
-  const size_t wanted = std::min(beams, positive(p));
-  accept(ratio, kept, 0, {}, probability, [&](const Draws& accepted, double each) {
-    if (accepted.size() < wanted) return draw_different({rest, p}, wanted, accepted, each, visit);
-    Weights same(p.size());
+  const Decisions made = decisions(level.target, among);
+  const size_t wanted = std::min(beams, positive(made.p));
+  accept(made.ratio, kept, 0, {}, probability, [&](const Draws& accepted, double each) {
+    if (accepted.size() < wanted) return draw_different({made.rest, made.p}, wanted, accepted, each, visit);
+    Weights same(made.p.size());
     for (const size_t i : accepted) same[i] = 1;
     draw_different({same}, wanted, {}, each, visit);
   });
@@ -143,68 +188,98 @@ struct After {
   Beams beams;
 };
 
+// A beam that has ended needs no row of the tree, and is among the next ones whether the draft has it or not.
 After after(const Level& level, const Draws& drafts, const Draws& drawn) {
   After next;
   const auto has = [](const Draws& all, size_t i) { return std::find(all.begin(), all.end(), i) != all.end(); };
-  next.goes_on = std::all_of(drawn.begin(), drawn.end(), [&](size_t i) { return has(drafts, i); });
-  Draws members = next.goes_on ? drafts : drawn;
+  next.goes_on =
+      std::all_of(drawn.begin(), drawn.end(), [&](size_t i) { return has_ended(level.paths[i]) || has(drafts, i); });
+  Draws members = drawn;
+  if (next.goes_on) members.insert(members.end(), drafts.begin(), drafts.end());
   std::sort(members.begin(), members.end());
+  members.erase(std::unique(members.begin(), members.end()), members.end());
   for (const size_t i : members) {
     next.beams.paths.push_back(level.paths[i]);
     next.beams.target.push_back(level.target[i]);
-    next.beams.draft.push_back(next.goes_on ? level.draft[i] : level.target[i]);
+    next.beams.draft.push_back(!next.goes_on ? level.target[i] : has(drafts, i) ? level.draft[i] : kNothing);
     next.beams.kept.push_back(has(drawn, i));
   }
   return next;
 }
 
-// States that are the same go on alike.
-using State = std::pair<Paths, std::pair<std::vector<bool>, bool>>;
+// Whether draws are what the request ends with, after `depth` codes; adds them to the law if so.
+bool is_result(const Question& question, const Level& level, size_t depth, const Draws& drawn, double probability,
+               Law& law) {
+  const bool ended = std::all_of(drawn.begin(), drawn.end(), [&](size_t i) { return has_ended(level.paths[i]); });
+  if (!ended && depth < question.world.codes.size()) return false;
+  Paths sids;
+  for (const size_t i : drawn) {
+    sids.push_back(level.paths[i]);
+    if (has_ended(sids.back())) sids.back().pop_back();
+  }
+  std::sort(sids.begin(), sids.end());
+  law[sids] += probability;
+  return true;
+}
 
-void next_levels(const Question& question, const Beams& beams, double probability, Law& law) {
-  const size_t depth = beams.paths.front().size();
-  const Level level = level_after(question, beams);
+// States that are the same go on alike: the paths, those that were drawn, and the draft's log-probabilities.
+using State = std::tuple<Paths, std::vector<bool>, Weights>;
+
+// Every way of one level: the drafts and what is drawn, each sorted.
+using Ways = std::map<std::pair<Draws, Draws>, double>;
+
+Ways ways_of(const Question& question, const Level& level, bool last, bool with_replacement) {
   const auto drafts = static_cast<size_t>(question.drafts), wanted = static_cast<size_t>(question.beams);
-  const bool last = depth + 1 == question.world.codes.size();
-  std::map<State, std::pair<double, Beams>> states;
-  const auto finish = [&](const Draws& drafted, const Draws& drawn, double each) {
-    Paths sids;
-    for (const size_t i : drawn) sids.push_back(level.paths[i]);
-    std::sort(sids.begin(), sids.end());
-    if (last) {
-      law[sids] += each;
-      return;
-    }
-    After next = after(level, drafted, drawn);
-    auto& state = states[{next.beams.paths, {next.beams.kept, next.goes_on}}];
-    state.first += each;
-    state.second = std::move(next.beams);
+  Ways ways;
+  const auto add = [&](Draws drafted, Draws drawn, double probability) {
+    std::sort(drafted.begin(), drafted.end());
+    std::sort(drawn.begin(), drawn.end());
+    ways[{drafted, drawn}] += probability;
   };
-  const Visit draw_alone = [&](const Draws& drawn, double each) { finish({}, drawn, each); };
-  if (last || positive(normalized(level.draft)) == 0) {
-    draw_different({normalized(level.target)}, wanted, {}, probability, draw_alone);
-  } else {
-    draw_different({normalized(level.draft)}, drafts, {}, probability, [&](const Draws& drafted, double each) {
-      verify(level, drafted, wanted, each,
-             [&](const Draws& drawn, double of_drawn) { finish(drafted, drawn, of_drawn); });
+  const Weights p = normalized(level.target), q = normalized(level.draft);
+  const bool alone = last || positive(q) == 0;
+  const Visit draw_alone = [&](const Draws& drawn, double each) { add({}, drawn, each); };
+  if (with_replacement && alone) draw_independent(p, wanted, {}, 1, draw_alone);
+  if (with_replacement && !alone) {
+    const Decisions made = decisions(level.target, level.draft);
+    draw_independent(q, drafts, {}, 1, [&](const Draws& drafted, double each) {
+      verify_independent(made, drafted, {}, each, [&](const Draws& drawn, double of) { add(drafted, drawn, of); });
     });
   }
-  for (const auto& [key, state] : states) next_levels(question, state.second, state.first, law);
+  if (!with_replacement && alone) draw_different({p}, wanted, {}, 1, draw_alone);
+  if (!with_replacement && !alone) {
+    draw_different({q}, drafts, {}, 1, [&](const Draws& drafted, double each) {
+      verify(level, drafted, wanted, each, [&](const Draws& drawn, double of) { add(drafted, drawn, of); });
+    });
+  }
+  return ways;
+}
+
+void next_levels(const Question& question, const Beams& beams, size_t depth, bool with_replacement, double probability,
+                 Law& law) {
+  const Level level = level_after(question, beams);
+  const bool last = depth + 1 == question.world.codes.size();
+  std::map<State, std::pair<double, Beams>> states;
+  for (const auto& [way, of_way] : ways_of(question, level, last, with_replacement)) {
+    const double each = probability * of_way;
+    if (is_result(question, level, depth + 1, way.second, each, law)) continue;
+    After next = after(level, way.first, way.second);
+    auto& state = states[{next.beams.paths, next.beams.kept, next.beams.draft}];
+    state.first += each;
+    state.second = std::move(next.beams);
+  }
+  for (const auto& [key, state] : states)
+    next_levels(question, state.second, depth + 1, with_replacement, state.first, law);
 }
 
 // Of the target alone.
-void target_levels(const Question& question, const Beams& beams, bool with_replacement, double probability, Law& law) {
+void target_levels(const Question& question, const Beams& beams, size_t depth, bool with_replacement,
+                   double probability, Law& law) {
   const Level level = level_after(question, beams);
-  const size_t wanted = static_cast<size_t>(question.beams), depth = beams.paths.front().size();
+  const auto wanted = static_cast<size_t>(question.beams);
   std::map<Paths, std::pair<double, Beams>> states;
   const Visit visit = [&](const Draws& drawn, double each) {
-    Paths sids;
-    for (const size_t i : drawn) sids.push_back(level.paths[i]);
-    std::sort(sids.begin(), sids.end());
-    if (depth + 1 == question.world.codes.size()) {
-      law[sids] += each;
-      return;
-    }
+    if (is_result(question, level, depth + 1, drawn, each, law)) return;
     Draws members = drawn;
     std::sort(members.begin(), members.end());
     members.erase(std::unique(members.begin(), members.end()), members.end());
@@ -217,7 +292,8 @@ void target_levels(const Question& question, const Beams& beams, bool with_repla
     draw_independent(normalized(level.target), wanted, {}, probability, visit);
   else
     draw_different({normalized(level.target)}, wanted, {}, probability, visit);
-  for (const auto& [paths, state] : states) target_levels(question, state.second, with_replacement, state.first, law);
+  for (const auto& [paths, state] : states)
+    target_levels(question, state.second, depth + 1, with_replacement, state.first, law);
 }
 
 double log_sum(const Weights& x) {
@@ -229,13 +305,12 @@ double log_sum(const Weights& x) {
 
 }  // namespace
 
-std::set<Path> made_sids(const fakes::Codes& codes, int64_t sids, uint64_t seed) {
-  std::mt19937_64 random(seed);
+std::set<Path> sids_of(const fakes::Codes& codes, const handles::SidRows& rows) {
   std::set<Path> all;
-  for (int64_t i = 0; i < sids; ++i) {
-    Path sid;
-    for (const int32_t count : codes) sid.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(count)));
-    all.insert(sid);
+  auto row = rows.codes.begin();
+  for (const int32_t length : rows.lengths) {
+    all.insert(Path(row, row + length));
+    row += static_cast<std::ptrdiff_t>(codes.size());
   }
   return all;
 }
@@ -253,20 +328,18 @@ double log_prob(const Question& question, const Path& path, trees::Kind kind) {
     return factor * value;
   };
   const auto column_of = [&](int32_t code) {
+    if (code == kEnd) return world.output->full() ? world.tokens - 1 : int64_t{0};
     return world.output->full() ? world.offsets[static_cast<size_t>(level)] + code : int64_t{1} + code;
   };
   Weights all;
   if (world.normalization == SIDBEAM_NORMALIZE_FULL) {
     for (int64_t column = 0; column < world.tokens; ++column) all.push_back(x(column));
+  } else if (world.normalization == SIDBEAM_NORMALIZE_LEVEL) {
+    for (int32_t code = world.variable ? kEnd : 0; code < world.codes[static_cast<size_t>(level)]; ++code)
+      all.push_back(x(column_of(code)));
   } else {
-    Path sibling = path;
-    for (int32_t code = 0; code < world.codes[static_cast<size_t>(level)]; ++code) {
-      sibling.back() = code;
-      const bool valid = std::any_of(question.sids.begin(), question.sids.end(), [&](const Path& sid) {
-        return std::equal(sibling.begin(), sibling.end(), sid.begin());
-      });
-      if (valid || world.normalization == SIDBEAM_NORMALIZE_LEVEL) all.push_back(x(column_of(code)));
-    }
+    for (const int32_t code : valid_after(question, Path(path.begin(), path.end() - 1)))
+      all.push_back(x(column_of(code)));
   }
   const double sum = log_sum(all), own = x(column_of(path.back()));
   return std::isfinite(sum) ? own - sum : kNothing;  // NaN, and nothing but -inf, draft nothing
@@ -274,20 +347,38 @@ double log_prob(const Question& question, const Path& path, trees::Kind kind) {
 
 Law draws_with_replacement(const Question& question) {
   Law law;
-  target_levels(question, roots({{}}, {0}), true, 1, law);
+  target_levels(question, roots({{}}, {0}), 0, true, 1, law);
   return law;
 }
 
 Law draws_without_replacement(const Question& question) {
   Law law;
-  target_levels(question, roots({{}}, {0}), false, 1, law);
+  target_levels(question, roots({{}}, {0}), 0, false, 1, law);
+  return law;
+}
+
+Law rounds_with_replacement(const Question& question) {
+  Law law;
+  next_levels(question, roots({{}}, {0}), 0, true, 1, law);
   return law;
 }
 
 Law released_rounds(const Question& question) {
   Law law;
-  next_levels(question, roots({{}}, {0}), 1, law);
+  next_levels(question, roots({{}}, {0}), 0, false, 1, law);
   return law;
+}
+
+Path path_of(const fakes::Found& found, int32_t levels, size_t i) {
+  const auto first = found.sids.begin() + static_cast<std::ptrdiff_t>(i) * levels;
+  return {first, std::find(first, first + levels, -1)};
+}
+
+Paths paths_of(const fakes::Found& found, int32_t levels) {
+  Paths paths;
+  for (size_t i = 0; i < found.scores.size(); ++i) paths.push_back(path_of(found, levels, i));
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 double total_variation(const Law& a, const Law& b) {

@@ -11,8 +11,9 @@
 
 namespace sidbeam::runner::laws {
 
-using Path = std::vector<int32_t>;  // codes
-using Paths = std::vector<Path>;    // sorted; of a result with replacement the same may be there repeatedly
+using Path = std::vector<int32_t>;  // codes, and kEnd behind those of a prefix that has ended
+inline constexpr int32_t kEnd = -1;
+using Paths = std::vector<Path>;  // sorted; of a result with replacement the same may be there repeatedly
 using Law = std::map<Paths, double>;
 
 // What a request is asked to draw from.
@@ -24,18 +25,22 @@ struct Question {
   int32_t beams = 1, drafts = 1;  // K and N
 };
 
-// The SIDs of fakes::make_constraint(), without its library.
-std::set<Path> made_sids(const fakes::Codes& codes, int64_t sids, uint64_t seed);
+std::set<Path> sids_of(const fakes::Codes& codes, const handles::SidRows& rows);
 
-// Natural log-probability of the last code of a path, by the target or by the draft.
+// Natural log-probability of the last code of a path, or of its end, by the target or by the draft.
 double log_prob(const Question& question, const Path& path, trees::Kind kind);
 
 // Of the target alone: at each level K draws with replacement, or K different ones, from the extensions of the
-// different beams before.
+// different beams before, until all have ended. A beam that has ended is its own extension.
 Law draws_with_replacement(const Question& question);
 Law draws_without_replacement(const Question& question);
-// Of rounds in the form of the paper's released code.
+// Of rounds, with replacement and in the form of the paper's released code.
+Law rounds_with_replacement(const Question& question);
 Law released_rounds(const Question& question);
+
+// The i-th SID of a result, and all of them.
+Path path_of(const fakes::Found& found, int32_t levels, size_t i);
+Paths paths_of(const fakes::Found& found, int32_t levels);
 
 double total_variation(const Law& a, const Law& b);
 

@@ -21,13 +21,16 @@ namespace sidbeam::runner::trees {
 
 using fakes::Codes, fakes::World;
 
-// How the logits come from the target's.
-enum class Kind { kSame, kNear, kOther, kInverted, kConstant, kNothing, kBroken };
-inline constexpr int32_t kKinds = 7;
+// How the logits come from the target's. kEndless is near them, except that ends are unlikely where rows are a level's
+// alone. (If it were the same elsewhere, whether p - q is 0 there would be a matter of rounding, on which the law of
+// draws without replacement depends.)
+enum class Kind { kSame, kNear, kOther, kInverted, kConstant, kNothing, kBroken, kEndless };
+inline constexpr int32_t kKinds = 8;
 
 inline float changed(Kind kind, float logit, int64_t column) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  if (kind == Kind::kNear) return logit + static_cast<float>(column % 3) * 0.5F;
+  if (kind == Kind::kEndless && column == 0) return logit - 40;
+  if (kind == Kind::kNear || kind == Kind::kEndless) return logit + static_cast<float>(column % 3) * 0.5F;
   if (kind == Kind::kOther) return static_cast<float>((column * 7919 + static_cast<int64_t>(logit * 4)) % 17) * 0.25F;
   if (kind == Kind::kInverted) return logit == -kInfinity ? logit : -logit;
   if (kind == Kind::kConstant) return 1;
@@ -157,6 +160,17 @@ struct Request {
   int32_t endings = 0;
 };
 using Requests = std::vector<std::unique_ptr<Request>>;
+
+inline Requests make_requests(const World& world, int32_t count, int32_t beams) {
+  Requests requests;
+  for (int32_t i = 0; i < count; ++i) {
+    requests.push_back(std::make_unique<Request>());
+    requests.back()->beams = beams;
+    requests.back()->constraint = world.constraint.get();
+    requests.back()->sampling_request = i;
+  }
+  return requests;
+}
 
 class Collector final : public Ended {
  public:

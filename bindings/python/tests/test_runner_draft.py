@@ -119,6 +119,27 @@ def test_draws_repeat_by_their_seeds(index: sidbeam.Index, shallow: sidbeam.Mode
     assert differ > 0
 
 
+@pytest.mark.parametrize("options", DRAWS[:2], ids=["with", "without"])
+def test_draws_of_sids_of_variable_length(shallow: sidbeam.Model, options: dict[str, Any]) -> None:
+    random = np.random.default_rng(2)
+    sids = [random.integers(0, 4, length).tolist() for length in (1, 2, 3) for _ in range(8)]
+    index = sidbeam.Index.build(sids, codes=4, variable_length=True)
+    vocabulary = sidbeam.Vocabulary([16, 24, 32], end_column=9)
+    with make(index, draft=shallow, vocabulary=vocabulary, normalization="valid", **options) as runner:
+        lengths = set()
+        for seed in range(30):
+            result = runner.run(HISTORY, seed=seed)
+            found = [[code for code in sid if code >= 0] for sid in result.sids.tolist()]
+            assert all(sid in sids for sid in found)
+            assert result.rounds + result.accepted_levels <= LEVELS
+            if "without_replacement" in options:
+                assert len(set(result.ordinals.tolist())) == len(result)
+            else:
+                assert len(result) == BEAMS
+            lengths |= {len(sid) for sid in found}
+    assert lengths == {1, 2, 3}
+
+
 def test_stochastic_beams_are_the_same_with_a_draft(index: sidbeam.Index, shallow: sidbeam.Model) -> None:
     with make(index, mode="stochastic") as plain, make(index, mode="stochastic", draft=shallow) as drafted:
         for seed in range(20):

@@ -74,9 +74,6 @@ void check_draft(const Service& service) {
   if (own != expected)
     fail(SIDBEAM_INVALID_ARGUMENT, "config.draft has a vocabulary of %lld tokens, expected %lld, as config.model",
          static_cast<long long>(own), static_cast<long long>(expected));
-  if (service.drafting.relaxed && service.shape.variable_length != 0)
-    fail(SIDBEAM_UNSUPPORTED,
-         "config.constraint has SIDs of variable length, expected a fixed one with SIDBEAM_SPECULATE_RELAXED");
 }
 
 void check_trees(const TreeSize& size, int64_t requests) {

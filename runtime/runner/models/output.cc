@@ -23,6 +23,7 @@ OutputColumns::OutputColumns(const Allocator& allocator, const OutputConfig& con
     : levels_(config.levels), full_(config.normalization == SIDBEAM_NORMALIZE_FULL) {
   copy_vocabulary(allocator, config);
   check(config, tokens);
+  std::copy_n(config.codes, levels_, codes_);
   if (full_) {
     std::fill(columns_, columns_ + levels_, tokens);
     vocabulary_.levels = levels_;

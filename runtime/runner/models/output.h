@@ -43,6 +43,11 @@ class OutputColumns {
   int32_t token(int32_t level, int32_t code) const {
     return maps_[level] != nullptr ? maps_[level][code] : static_cast<int32_t>(offsets_[level] + code);
   }
+  // Of a code, V_l the end, among the columns of the logits; -1: none.
+  int64_t column(int32_t level, int32_t code) const {
+    if (code == codes_[level]) return vocabulary_.end_column;
+    return full_ ? token(level, code) : int64_t{1} + code;
+  }
   int64_t memory_bytes() const;
 
  private:
@@ -52,6 +57,7 @@ class OutputColumns {
 
   int32_t levels_ = 0;
   bool full_ = false;
+  int32_t codes_[SIDBEAM_MAX_LEVELS] = {};
   int64_t columns_[SIDBEAM_MAX_LEVELS] = {};
   const int32_t* tokens_[SIDBEAM_MAX_LEVELS] = {};
   int32_t like_[SIDBEAM_MAX_LEVELS] = {};

@@ -8,8 +8,8 @@ namespace sidbeam::runner {
 
 constexpr float kNotTaken = -std::numeric_limits<float>::infinity();
 
-Choices::Choices(const Allocator& allocator, int64_t rows, int64_t codes, int64_t most)
-    : codes_(codes), elements_(allocator, checked_bytes(rows, codes)), taken_(allocator, most) {
+Choices::Choices(const Allocator& allocator, int64_t rows, int64_t columns, int64_t most)
+    : columns_(columns), elements_(allocator, checked_bytes(rows, columns)), taken_(allocator, most) {
   std::fill(elements_.begin(), elements_.end(), kNotTaken);
 }
 
@@ -18,8 +18,8 @@ void Choices::clear() {
   count_ = 0;
 }
 
-void Choices::take(int64_t row, int32_t code, float log_prob) {
-  const int64_t at = row * codes_ + code;
+void Choices::take(int64_t row, int64_t column, float log_prob) {
+  const int64_t at = row * columns_ + column;
   taken_[count_++] = at;
   elements_[at] = log_prob;
 }

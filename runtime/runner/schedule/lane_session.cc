@@ -24,25 +24,37 @@ LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, R
   check_status(sidbeam_constraint_get_info(config.constraint, &info, &error), error);
   levels_ = info.levels;
   std::copy_n(info.codes, levels_, codes_);
+  most_codes_ = *std::max_element(codes_, codes_ + levels_);
   check_range("config.batch_requests * config.beams", int64_t{config.requests} * config.beams, 1, INT32_MAX);
+  create(rows);
+  job_ = Buffer<int32_t>::zeroed(allocator, config.requests);
+  prompts_ = Buffer<Prompt>::zeroed(allocator, config.requests);
+}
+
+void LaneSession::create(Rows rows) {
+  int64_t offsets[SIDBEAM_MAX_LEVELS];
+  for (int32_t level = 0; level < levels_; ++level) offsets[level] = choice_column(level, 0);
+  sidbeam_vocabulary choices = SIDBEAM_VOCABULARY_INIT;
+  choices.levels = levels_;
+  choices.offsets = offsets;
+  choices.end_column = most_codes_;
   sidbeam_session_config session = SIDBEAM_SESSION_CONFIG_INIT;
-  session.slots = config.requests;
-  session.beams = config.beams;
-  session.strategy = config.strategy;
-  session.normalization = config.normalization;
-  session.top_k = config.top_k;
-  session.constraint = config.constraint;
-  session.mode = config.mode;
-  if (rows == Rows::kLogits) session.vocabulary = &config.output->vocabulary();
+  session.slots = config_.requests;
+  session.beams = config_.beams;
+  session.strategy = config_.strategy;
+  session.normalization = config_.normalization;
+  session.top_k = config_.top_k;
+  session.constraint = config_.constraint;
+  session.mode = config_.mode;
+  session.vocabulary = rows == Rows::kLogits ? &config_.output->vocabulary() : &choices;
   session.device_type = is_on_device() ? SIDBEAM_DEVICE_CUDA : SIDBEAM_DEVICE_CPU;
-  session.device_id = place.device_id;
+  session.device_id = place_.device_id;
   sidbeam_session* made = nullptr;
-  check_status(sidbeam_session_create(config.runtime, &session, &made, &error), error);
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  check_status(sidbeam_session_create(config_.runtime, &session, &made, &error), error);
   session_.reset(made);
   check_status(sidbeam_session_get_beams(made, &beams_, &error), error);
   fetch();
-  job_ = Buffer<int32_t>::zeroed(allocator, config.requests);
-  prompts_ = Buffer<Prompt>::zeroed(allocator, config.requests);
 }
 
 int64_t LaneSession::memory_bytes() const {
@@ -88,6 +100,11 @@ int32_t LaneSession::start(const Job* jobs, int32_t count, Ended& ended) {
     }
   }
   return running;
+}
+
+void LaneSession::restart(int32_t slot) {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  if (!start(slot, job(slot), error)) fail(error.code, "%s", error.message);
 }
 
 void LaneSession::start_beside(const LaneSession& other, int32_t count) {

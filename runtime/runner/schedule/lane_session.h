@@ -33,6 +33,10 @@ class LaneSession {
   const LaneConfig& config() const { return config_; }
   int32_t levels() const { return levels_; }
   int32_t codes(int32_t level) const { return codes_[level]; }
+  // Of a session of choices: the column of a code. The end, V_l, follows a level's last code; it is the last column, at
+  // all levels.
+  int64_t choice_column(int32_t level, int32_t code) const { return most_codes_ - codes_[level] + code; }
+  int64_t choice_columns() const { return int64_t{most_codes_} + 1; }
   const sidbeam_beams& beams() const { return beams_; }  // where the session is
   // In the host's memory: on a device what fetch(), or a speculation of the session, brought there.
   const sidbeam_beams& host_beams() const { return host_beams_; }
@@ -44,6 +48,8 @@ class LaneSession {
   int32_t start(const Job* jobs, int32_t count, Ended& ended);
   // Starts the first slots with the jobs that `other` has there, each as much wider as this session is. Throws.
   void start_beside(const LaneSession& other, int32_t count);
+  // Starts a slot over, with the job that it has. Throws.
+  void restart(int32_t slot);
   const Prompt* prompts() const { return prompts_.data(); }
   const Job& job(int32_t slot) const { return jobs_[job_[slot]]; }
   bool is_cancelled(int32_t slot) const { return is_cancelled(job(slot)); }
@@ -68,10 +74,11 @@ class LaneSession {
   bool is_on_device() const { return place_.stream != nullptr; }
   static bool is_cancelled(const Job& job) { return job.cancelled->load(std::memory_order_relaxed); }
   bool start(int32_t slot, const Job& job, sidbeam_error& error);
+  void create(Rows rows);
 
   LaneConfig config_;
   LanePlace place_;
-  int32_t levels_ = 0;
+  int32_t levels_ = 0, most_codes_ = 0;
   int32_t codes_[SIDBEAM_MAX_LEVELS] = {};
   std::unique_ptr<sidbeam_session, Deleter> session_;
   sidbeam_beams beams_ = SIDBEAM_BEAMS_INIT, host_beams_ = SIDBEAM_BEAMS_INIT;

@@ -18,16 +18,17 @@ LogProbs::LogProbs(const LaneConfig& config)
       soft_cap_(config.soft_cap > 0.0F && config.soft_cap < kInfinity ? config.soft_cap : 0.0F),
       target_(config.target) {}
 
-bool LogProbs::of(int32_t level, float* row, const int32_t* codes, int64_t count, float* out) const {
+bool LogProbs::of(int32_t level, bool variable_length, float* row, const int32_t* codes, int64_t count,
+                  float* out) const {
   if (soft_cap_ > 0.0F) soft_cap({target_, nullptr}, soft_cap_, Rows(row, 1, output_.columns(level)));
   for (int64_t i = 0; i < count; ++i) {
-    const int64_t at = column(level, codes[i]);
+    const int64_t at = output_.column(level, codes[i]);
     out[i] = at >= 0 ? row[at] : -kInfinity;
   }
   double sum = 0.0;
   if (normalization_ == SIDBEAM_NORMALIZE_VALID)
     sum = log_sum_exp(target_, factor_, out, count);
-  else if (normalization_ == SIDBEAM_NORMALIZE_LEVEL)  // column 0 is the end, which SIDs of fixed length do not have
+  else if (normalization_ == SIDBEAM_NORMALIZE_LEVEL && !variable_length)  // without the end, column 0
     sum = log_sum_exp(target_, factor_, row + 1, output_.columns(level) - 1);
   else
     sum = log_sum_exp(target_, factor_, row, output_.columns(level));

@@ -12,13 +12,11 @@ class LogProbs {
   explicit LogProbs(const LaneConfig& config);
 
   // out[i] = log-probability of codes[i] at a level, by config.normalization, over [count] codes, which are the valid
-  // ones; -inf for a code without a token. `row` is changed. Returns false, with all of them -inf, where an element
-  // that was read is NaN or +inf.
-  bool of(int32_t level, float* row, const int32_t* codes, int64_t count, float* out) const;
+  // ones; -inf for a code without a token. Of SIDs of variable length the last may be V_l, the end. `row` is changed.
+  // Returns false, with all of them -inf, where an element that was read is NaN or +inf.
+  bool of(int32_t level, bool variable_length, float* row, const int32_t* codes, int64_t count, float* out) const;
 
  private:
-  int64_t column(int32_t level, int32_t code) const { return output_.full() ? output_.token(level, code) : 1 + code; }
-
   const OutputColumns& output_;
   const int32_t normalization_;
   const float factor_, soft_cap_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <utility>
 
 #include "support/error.h"
 
@@ -12,83 +11,49 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-int64_t most_codes(const LaneSession& session) {
-  int64_t most = 0;
-  for (int32_t level = 0; level < session.levels(); ++level) most = std::max<int64_t>(most, session.codes(level));
-  return most;
-}
-
-// Extensions of one level that there can be: there are no more nodes than prefixes.
-int64_t most_extensions(const LaneSession& session, int32_t width, int32_t level) {
-  int64_t nodes = 1;
-  for (int32_t l = 0; l < level && nodes < width; ++l) nodes *= session.codes(l);
-  return std::min<int64_t>(nodes, width) * session.codes(level);
-}
-
-int64_t most_extensions(const LaneSession& session, int32_t width) {
-  int64_t most = 0;
-  for (int32_t level = 0; level < session.levels(); ++level)
-    most = std::max(most, most_extensions(session, width, level));
-  return most;
+bool has_variable_length(sidbeam_constraint* constraint) {
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  check_status(sidbeam_constraint_get_info(constraint, &info, &error), error);
+  return info.variable_length != 0;
 }
 
 }  // namespace
 
 RelaxedRounds::RelaxedRounds(const Allocator& allocator, const LaneConfig& config, bool without_replacement,
-                             const LaneSession& target, const LaneSession& draft)
+                             LaneSession& target, const LaneSession& draft)
     : target_(target),
       draft_(draft),
       output_(*config.output),
-      beams_(config.beams),
+      most_beams_(config.beams),
       width_(draft.config().beams),
       levels_(target.levels()),
       without_replacement_(without_replacement),
       log_probs_(config),
-      most_(most_extensions(target, width_)),
-      draws_(allocator, most_),
-      choices_(allocator, config.requests * TreeSize{levels_, beams_, width_}.rows(), most_codes(target),
-               int64_t{config.requests} * std::max<int64_t>(width_, int64_t{beams_} * levels_)) {
-  for (int32_t level = 0; level < levels_; ++level) {
-    offsets_[level] = slot_extensions_;
-    slot_extensions_ += most_extensions(target, width_, level);
-  }
+      of_levels_(allocator, target, draft),
+      draws_(allocator, of_levels_.most_extensions()),
+      choices_(allocator, config.requests * TreeSize{levels_, most_beams_, width_}.rows(), target.choice_columns(),
+               int64_t{config.requests} * std::max<int64_t>(width_, int64_t{most_beams_} * levels_)),
+      sequences_(allocator, target) {
   take_arrays(allocator);
 }
 
 void RelaxedRounds::take_arrays(const Allocator& allocator) {
-  const int64_t requests = target_.config().requests, levels = requests * levels_;
-  nodes_ = Buffer<int32_t>::zeroed(allocator, levels);
-  draft_counts_ = Buffer<int32_t>::zeroed(allocator, levels);
-  firsts_ = Buffer<int64_t>::zeroed(allocator, levels * (width_ + 1));
-  sources_ = Buffer<int64_t>::zeroed(allocator, levels * width_);
-  drafts_ = Buffer<int64_t>::zeroed(allocator, levels * width_);
-  codes_ = Buffer<int32_t>::zeroed(allocator, checked_bytes(requests, slot_extensions_));
-  draft_log_probs_ = Buffer<float>::zeroed(allocator, checked_bytes(requests, slot_extensions_));
+  const int64_t requests = target_.config().requests;
   failures_ = Buffer<const char*>::zeroed(allocator, requests);
-  steps_ = Buffer<float>::zeroed(allocator, most_);
-  target_log_probs_ = Buffer<float>::zeroed(allocator, most_);
+  variable_length_ = Buffer<int32_t>::zeroed(allocator, requests);
+  beams_ = Buffer<Beam>(allocator, requests * most_beams_);
+  counts_ = Buffer<int32_t>::zeroed(allocator, requests);
+  steps_ = Buffer<float>::zeroed(allocator, of_levels_.most_extensions());
+  target_log_probs_ = Buffer<float>::zeroed(allocator, of_levels_.most_extensions());
   drawn_ = Buffer<int64_t>::zeroed(allocator, width_);
-  beam_of_node_ = Buffer<int32_t>::zeroed(allocator, width_);
-  now_ = Buffer<Beam>(allocator, beams_);
-  next_ = Buffer<Beam>(allocator, beams_);
+  beam_of_node_ = Buffer<int32_t>::zeroed(allocator, int64_t{width_} + most_beams_);
 }
 
 int64_t RelaxedRounds::memory_bytes() const {
-  return draws_.memory_bytes() + choices_.memory_bytes() + nodes_.bytes() + draft_counts_.bytes() + firsts_.bytes() +
-         sources_.bytes() + drafts_.bytes() + codes_.bytes() + draft_log_probs_.bytes() + failures_.bytes() +
-         steps_.bytes() + target_log_probs_.bytes() + drawn_.bytes() + beam_of_node_.bytes() + now_.bytes() +
-         next_.bytes();
-}
-
-RelaxedRounds::Level RelaxedRounds::level_of(int32_t slot, int32_t level) {
-  const int64_t at = int64_t{slot} * levels_ + level, first = slot * slot_extensions_ + offsets_[level];
-  return {&nodes_[at],
-          &draft_counts_[at],
-          firsts_.data() + at * (width_ + 1),
-          sources_.data() + at * width_,
-          drafts_.data() + at * width_,
-          codes_.data() + first,
-          draft_log_probs_.data() + first};
+  return of_levels_.memory_bytes() + draws_.memory_bytes() + choices_.memory_bytes() + sequences_.memory_bytes() +
+         failures_.bytes() + variable_length_.bytes() + beams_.bytes() + counts_.bytes() + steps_.bytes() +
+         target_log_probs_.bytes() + drawn_.bytes() + beam_of_node_.bytes();
 }
 
 DrawKey RelaxedRounds::key_of(int32_t slot, int32_t level) const {
@@ -100,8 +65,12 @@ void RelaxedRounds::begin(const RunningSlots& running) {
   for (int32_t i = 0; i < running.count(); ++i) {
     const int32_t slot = running[i];
     failures_[slot] = nullptr;
-    std::fill_n(nodes_.data() + int64_t{slot} * levels_, levels_, -1);
-    std::fill_n(draft_counts_.data() + int64_t{slot} * levels_, levels_, 0);
+    of_levels_.clear(slot);
+    if (target_.beams().level[slot] > 0) continue;
+    const Beams beams = beams_of(slot);
+    *beams.count = 1;
+    beams.beams[0] = {};
+    variable_length_[slot] = has_variable_length(target_.job(slot).constraint) ? 1 : 0;
   }
 }
 
@@ -110,30 +79,23 @@ bool RelaxedRounds::failed(int32_t slot, Outcome& outcome) const {
   return failures_[slot] != nullptr;
 }
 
-// The beams' codes and parents say which extensions of the level before they are.
-void RelaxedRounds::find_sources(int32_t slot, int32_t number) {
-  const Level level = level_of(slot, number), before = level_of(slot, number - 1);
-  const sidbeam_beams& beams = draft_.beams();
-  const int64_t first = int64_t{slot} * width_;
-  for (int32_t m = 0; m < *level.nodes; ++m) {
-    const int64_t* range = before.firsts + beams.parents[first + m];
-    level.sources[m] =
-        std::lower_bound(before.codes + range[0], before.codes + range[1], beams.codes[first + m]) - before.codes;
+void RelaxedRounds::list(int32_t slot, int32_t number) {
+  of_levels_.list(slot, number);
+  const RelaxedLevel level = of_levels_.of(slot, number);
+  if (number == target_.beams().level[slot]) {
+    for (const Beam& beam : beams_of(slot))
+      if (beam.ended) add_ended(level, beam.extension, beam.score);
   }
+  if (!output_.full()) return;
+  for (int64_t i = 0; i < level.extensions(); ++i)
+    if (!level.has_ended(i) && output_.token(number, level.codes[i]) < 0)
+      failures_[slot] = "request.constraint has SIDs with a code that has no token, expected none with NORMALIZE_FULL";
 }
 
-void RelaxedRounds::list(int32_t slot, int32_t number) {
-  const Level level = level_of(slot, number);
-  sidbeam_error error = SIDBEAM_ERROR_INIT;
-  check_status(sidbeam_session_children(draft_.get(), &slot, 1, 0, most_extensions(target_, width_, number),
-                                        level.firsts, level.codes, nullptr, &error),
-               error);
-  *level.nodes = draft_.beams().live[slot];
-  if (number > 0 && *level_of(slot, number - 1).nodes >= 0) find_sources(slot, number);
-  if (!output_.full()) return;
-  for (int64_t i = 0; i < level.firsts[*level.nodes]; ++i)
-    if (output_.token(number, level.codes[i]) < 0)
-      failures_[slot] = "request.constraint has SIDs with a code that has no token, expected none with NORMALIZE_FULL";
+bool RelaxedRounds::weigh_node(int32_t slot, const RelaxedLevel& level, int32_t node, float* row) {
+  const int64_t first = level.firsts[node], count = level.firsts[node + 1] - first;
+  return log_probs_.of(level.number, variable_length_[slot] != 0, row, level.codes + first, count,
+                       steps_.data() + first);
 }
 
 LevelRows RelaxedRounds::draft(const sidbeam_speculation_tree& tree, const LevelRows& logits, const int32_t* row_map) {
@@ -146,81 +108,76 @@ LevelRows RelaxedRounds::draft(const sidbeam_speculation_tree& tree, const Level
 void RelaxedRounds::draft_slot(int32_t slot, const LevelRows& logits, const int32_t* row_map) {
   const int32_t number = draft_.beams().level[slot];
   list(slot, number);
-  const Level level = level_of(slot, number);
-  for (int32_t m = 0; m < *level.nodes; ++m) {
-    const int64_t first = level.firsts[m], count = level.firsts[m + 1] - first;
-    const bool good = log_probs_.of(number, logits.logits + row_map[m] * logits.columns, level.codes + first, count,
-                                    steps_.data() + first);
+  const RelaxedLevel level = of_levels_.of(slot, number);
+  for (int32_t m = 0; m < *level.fed; ++m) {
+    const bool good = weigh_node(slot, level, m, logits.logits + row_map[m] * logits.columns);
     const float score = draft_.beams().scores[int64_t{slot} * width_ + m];
-    for (int64_t i = first; i < first + count; ++i) level.draft[i] = good ? score + steps_[i] : -kInfinity;
+    for (int64_t i = level.firsts[m]; i < level.firsts[m + 1]; ++i)
+      level.draft[i] = good ? score + steps_[i] : -kInfinity;
   }
-  const int32_t wanted = target_.job(slot).beams + width_ - beams_;
-  *level.draft_count =
-      draws_.draw(key_of(slot, number), {level.draft, level.firsts[*level.nodes]}, wanted, level.drafts);
-  std::copy_n(level.drafts, *level.draft_count, drawn_.data());
-  std::sort(drawn_.data(), drawn_.data() + *level.draft_count);
-  const int64_t* end = std::unique(drawn_.data(), drawn_.data() + *level.draft_count);
+  const int32_t wanted = target_.job(slot).beams + width_ - most_beams_;
+  *level.draft_count = draws_.draw(key_of(slot, number), {level.draft, level.extensions()}, wanted, level.drafts);
+  const int32_t different = different_drafts(level, drawn_.data());
   int32_t m = 0;
-  for (const int64_t* extension = drawn_.data(); extension != end; ++extension) {
-    while (level.firsts[m + 1] <= *extension) ++m;
-    choices_.take(row_map[m], level.codes[*extension], steps_[*extension]);
+  for (int32_t i = 0; i < different; ++i) {
+    const int64_t extension = drawn_[i];
+    if (level.has_ended(extension)) continue;
+    m = level.node_of(extension, m);
+    choices_.take(row_map[m], target_.choice_column(number, level.codes[extension]), steps_[extension]);
   }
 }
 
-LevelRows RelaxedRounds::verify(const sidbeam_speculation_tree& tree, const LevelRows& logits, RunningSlots& running) {
+LevelRows RelaxedRounds::verify(const sidbeam_speculation_tree& tree, const LevelRows& logits) {
   choices_.clear();
-  for (int64_t i = 0; i < tree.count; ++i) verify_slot(tree, i, logits, running);
+  for (int64_t i = 0; i < tree.count; ++i) verify_slot(tree, i, logits);
   return choices_.rows(logits.rows);
 }
 
 // Level by level, as the target's session will be stepped.
-void RelaxedRounds::verify_slot(const sidbeam_speculation_tree& tree, int64_t i, const LevelRows& logits,
-                                RunningSlots& running) {
+void RelaxedRounds::verify_slot(const sidbeam_speculation_tree& tree, int64_t i, const LevelRows& logits) {
   const int32_t slot = tree.slots[i];
   int32_t number = target_.beams().level[slot];
   int64_t first_row = tree.node_offsets[i];
-  if (*level_of(slot, number).nodes < 0) list(slot, number);
-  take_roots(slot, level_of(slot, number));
+  if (!of_levels_.of(slot, number).is_listed()) list(slot, number);
+  // The roots. (An index that is damaged may have given the session other beams.)
+  const Beams beams = beams_of(slot);
+  *beams.count = std::min(*beams.count, *of_levels_.of(slot, number).nodes);
+  for (int32_t m = 0; m < *beams.count; ++m) beams.beams[m].node = m;
   while (failures_[slot] == nullptr) {
-    const Level level = level_of(slot, number);
-    if (!weigh(number, level, first_row, logits)) failures_[slot] = kBadLogits.message;
-    if (failures_[slot] != nullptr) return;
-    take_drawn(level, first_row, choose(slot, number, level));
-    if (++number == levels_) break;
-    if (*level_of(slot, number).nodes < 0 && draft_.beams().level[slot] == number) list(slot, number);
-    if (!follow(level_of(slot, number))) return;
-    first_row += *level.nodes;
-  }
-  for (int32_t m = 0; m < next_count_ && number == levels_; ++m) running.repeat(slot, m, next_[m].draws);
-}
-
-void RelaxedRounds::take_roots(int32_t slot, const Level& level) {
-  count_ = *level.nodes;
-  for (int32_t m = 0; m < count_; ++m) {
-    now_[m] = {};
-    now_[m].node = m;
-    now_[m].score = target_.beams().scores[int64_t{slot} * beams_ + m];
+    const RelaxedLevel level = of_levels_.of(slot, number);
+    if (!weigh(slot, level, first_row, logits)) {
+      failures_[slot] = kBadLogits.message;
+      return;
+    }
+    take_drawn(slot, level, first_row, choose(slot, level));
+    if (is_complete(slot, ++number)) return;
+    const RelaxedLevel next = of_levels_.of(slot, number);
+    if (!next.is_listed() && draft_.beams().level[slot] == number) list(slot, number);
+    if (!follow(slot, next)) return;
+    first_row += *level.fed;
   }
 }
 
-bool RelaxedRounds::weigh(int32_t number, const Level& level, int64_t first_row, const LevelRows& logits) {
-  std::fill_n(target_log_probs_.data(), level.firsts[*level.nodes], -kInfinity);
+bool RelaxedRounds::weigh(int32_t slot, const RelaxedLevel& level, int64_t first_row, const LevelRows& logits) {
+  std::fill_n(target_log_probs_.data(), level.extensions(), -kInfinity);
   std::fill_n(beam_of_node_.data(), *level.nodes, -1);
-  for (int32_t m = 0; m < count_; ++m) {
-    const int32_t node = now_[m].node;
-    const int64_t first = level.firsts[node], count = level.firsts[node + 1] - first;
-    beam_of_node_[node] = m;
-    if (!log_probs_.of(number, logits.logits + (first_row + node) * logits.columns, level.codes + first, count,
-                       steps_.data() + first))
-      return false;
-    for (int64_t i = first; i < first + count; ++i) target_log_probs_[i] = now_[m].score + steps_[i];
+  const Beams beams = beams_of(slot);
+  for (const Beam& beam : beams) {
+    beam_of_node_[beam.node] = static_cast<int32_t>(&beam - beams.beams);
+    const int64_t first = level.firsts[beam.node], end = level.firsts[beam.node + 1];
+    if (beam.ended) {
+      target_log_probs_[first] = beam.score;
+      continue;
+    }
+    if (!weigh_node(slot, level, beam.node, logits.logits + (first_row + beam.node) * logits.columns)) return false;
+    for (int64_t i = first; i < end; ++i) target_log_probs_[i] = beam.score + steps_[i];
   }
   return true;
 }
 
 // Without replacement q is over what the target's beams may continue with, as p is, and only drafts of these are left.
 // (With replacement the whole q must stay: a draft of another beam is one that p rejects.)
-int32_t RelaxedRounds::keep_drafts_of_beams(const Level& level) {
+int32_t RelaxedRounds::keep_drafts_of_beams(const RelaxedLevel& level) {
   int32_t kept = 0;
   for (int32_t node = 0; node < *level.nodes; ++node)
     if (beam_of_node_[node] < 0)
@@ -230,9 +187,9 @@ int32_t RelaxedRounds::keep_drafts_of_beams(const Level& level) {
   return kept;
 }
 
-int32_t RelaxedRounds::choose(int32_t slot, int32_t number, const Level& level) {
-  const DrawKey key = key_of(slot, number);
-  const Distribution target{target_log_probs_.data(), level.firsts[*level.nodes]};
+int32_t RelaxedRounds::choose(int32_t slot, const RelaxedLevel& level) {
+  const DrawKey key = key_of(slot, level.number);
+  const Distribution target{target_log_probs_.data(), level.extensions()};
   const int32_t wanted = target_.job(slot).beams;
   if (*level.draft_count == 0) return draws_.draw(key, target, wanted, drawn_.data());
   const int32_t drafts = without_replacement_ ? keep_drafts_of_beams(level) : *level.draft_count;
@@ -240,40 +197,72 @@ int32_t RelaxedRounds::choose(int32_t slot, int32_t number, const Level& level) 
 }
 
 // Draws become beams, in the order that the session will give them.
-void RelaxedRounds::take_drawn(const Level& level, int64_t first_row, int32_t count) {
+void RelaxedRounds::take_drawn(int32_t slot, const RelaxedLevel& level, int64_t first_row, int32_t count) {
   std::sort(drawn_.data(), drawn_.data() + count);
-  next_count_ = 0;
+  const Beams beams = beams_of(slot);
+  *beams.count = 0;
   int32_t node = 0;
   for (int32_t i = 0; i < count; ++i) {
     const int64_t extension = drawn_[i];
     if (i > 0 && extension == drawn_[i - 1]) {
-      ++next_[next_count_ - 1].draws;
+      ++beams.end()[-1].draws;
       continue;
     }
-    while (level.firsts[node + 1] <= extension) ++node;
+    node = level.node_of(extension, node);
     const int32_t code = level.codes[extension];
-    next_[next_count_++] = {extension, -1, beam_of_node_[node], code, steps_[extension], target_log_probs_[extension],
-                            1};
-    choices_.take(first_row + node, code, steps_[extension]);
+    const bool ended = level.has_ended(extension);
+    *beams.end() = {extension, -1,   beam_of_node_[node], code, steps_[extension], target_log_probs_[extension],
+                    1,         ended};
+    ++*beams.count;
+    if (!ended) choices_.take(first_row + node, target_.choice_column(level.number, code), steps_[extension]);
   }
-  std::sort(next_.data(), next_.data() + next_count_, [](const Beam& a, const Beam& b) {
+  std::sort(beams.begin(), beams.end(), [](const Beam& a, const Beam& b) {
+    if (a.ended != b.ended) return b.ended;
     if (a.score != b.score) return a.score > b.score;
     return a.parent != b.parent ? a.parent < b.parent : a.code < b.code;
   });
+  if (variable_length_[slot] != 0) keep_sequences(slot, level, beams);
+}
+
+void RelaxedRounds::keep_sequences(int32_t slot, const RelaxedLevel& level, const Beams& beams) {
+  for (int32_t m = 0; m < *beams.count; ++m) {
+    const Beam& beam = beams.beams[m];
+    if (beam.code < 0)
+      sequences_.carry(slot, m, beam.parent);
+    else
+      sequences_.take(slot, level.number, m, beam.parent, beam.code, beam.log_prob);
+  }
+  sequences_.replace(slot, *beams.count);
 }
 
 // Whether all of the beams are nodes, so that the next level may be verified.
-bool RelaxedRounds::follow(const Level& next) {
-  if (*next.nodes <= 0 || next_count_ == 0) return false;
-  for (int32_t m = 0; m < next_count_; ++m) {
+bool RelaxedRounds::follow(int32_t slot, const RelaxedLevel& next) {
+  if (!next.is_listed()) return false;
+  for (Beam& beam : beams_of(slot)) {
     const int64_t* end = next.sources + *next.nodes;
-    const int64_t* found = std::find(static_cast<const int64_t*>(next.sources), end, next_[m].extension);
-    if (found == end) return false;
-    next_[m].node = static_cast<int32_t>(found - next.sources);
+    const int64_t* found = std::find(static_cast<const int64_t*>(next.sources), end, beam.extension);
+    if (found == end && !beam.ended) return false;
+    if (found == end) add_ended(next, beam.extension, -kInfinity);
+    beam.node = static_cast<int32_t>(found - next.sources);
   }
-  std::swap(now_, next_);
-  count_ = next_count_;
   return true;
+}
+
+bool RelaxedRounds::is_complete(int32_t slot, int32_t level) {
+  const Beams beams = beams_of(slot);
+  return level == levels_ || std::all_of(beams.begin(), beams.end(), [](const Beam& beam) { return beam.ended; });
+}
+
+void RelaxedRounds::complete(RunningSlots& running) {
+  for (int32_t i = 0; i < running.count(); ++i) {
+    const int32_t slot = running[i];
+    if (failures_[slot] != nullptr || !is_complete(slot, target_.beams().level[slot])) continue;
+    const Beams beams = beams_of(slot);
+    const bool ended = *beams.count > 0 && beams.end()[-1].ended;
+    const int32_t* found = ended ? sequences_.lead(slot, *beams.count, choices_) : nullptr;
+    for (int32_t m = 0; m < target_.beams().live[slot]; ++m) running.repeat(slot, m, 0);
+    for (int32_t m = 0; m < *beams.count; ++m) running.repeat(slot, ended ? found[m] : m, beams.beams[m].draws);
+  }
 }
 
 }  // namespace sidbeam::runner

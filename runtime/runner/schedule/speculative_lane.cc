@@ -149,7 +149,9 @@ void SpeculativeLane::run_rounds() {
       running_.rounds(slot).levels += gained;
       running_.rounds(slot).accepted_levels += std::max(0, gained - 1);
     }
-    if (relaxed_) running_.end_where([&](int32_t slot, Outcome& outcome) { return relaxed_->failed(slot, outcome); });
+    if (!relaxed_) continue;
+    relaxed_->complete(running_);
+    running_.end_where([&](int32_t slot, Outcome& outcome) { return relaxed_->failed(slot, outcome); });
   }
 }
 
@@ -196,7 +198,7 @@ void SpeculativeLane::verify(const sidbeam_speculation_tree& tree) {
       rows_.add(tree, tree.slots[i], node);
   models_.target->run_tree(session_.prompts(), rows_.view());
   LevelRows logits = logits_of(*models_.target, rows_);
-  if (relaxed_) logits = relaxed_->verify(tree, logits, running_);
+  if (relaxed_) logits = relaxed_->verify(tree, logits);
   const sidbeam_rows rows = session_.rows_of(logits);
   sidbeam_speculation_verify_args args = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
   args.rows = &rows;

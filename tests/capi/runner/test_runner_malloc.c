@@ -14,6 +14,7 @@ static int32_t found;
 /* How the model is its own draft: not, strictly, relaxed with replacement and without. */
 enum { NOT, STRICT, RELAXED, DIFFERENT };
 static int speculates;
+static int variable;    /* SIDs are of variable length */
 static int by_children; /* only the children's logits are computed */
 static sidbeam_draft_head* head;
 
@@ -57,15 +58,24 @@ typedef struct world {
   const char* folder;
 } world;
 
+static sidbeam_vocabulary own_vocabulary(void) {
+  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  vocabulary.levels = LEVELS;
+  vocabulary.offsets = offsets;
+  vocabulary.end_column = 20;
+  return vocabulary;
+}
+static sidbeam_constraint* own_constraint(void) {
+  return make_constraint(variable ? &small_variable : &small, SIDBEAM_KIND_TRIE);
+}
+
 /* Opens the model, makes a runner, asks once; undoes all. */
 static sidbeam_status use(void* context, sidbeam_error* error) {
   const world* w = context;
-  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
+  const sidbeam_vocabulary vocabulary = own_vocabulary();
   sidbeam_model_config weights = SIDBEAM_MODEL_CONFIG_INIT;
   sidbeam_model* model = NULL;
   sidbeam_runner* runner = NULL;
-  vocabulary.levels = LEVELS;
-  vocabulary.offsets = offsets;
   sidbeam_status status = sidbeam_model_open(w->folder, &weights, &model, error);
   if (status == SIDBEAM_OK) {
     const sidbeam_runner_config config = settings(model, w->constraint, &vocabulary);
@@ -78,7 +88,7 @@ static sidbeam_status use(void* context, sidbeam_error* error) {
 }
 
 static void fail_at_every_call(int forever) {
-  world w = {make_runtime(), make_constraint(&small, SIDBEAM_KIND_TRIE), write_tiny_model("tiny", NULL)};
+  world w = {make_runtime(), own_constraint(), write_tiny_model("tiny", NULL)};
   const allocating_work work = {use, &w, forever, 0};
   CHECK(fail_every_allocation(&work) > 10);
   CHECK_OK(use(&w, &err));
@@ -118,12 +128,10 @@ static void a_runner_with_a_head_fails_no_worse(void) { with_head(fail_at_all_ca
 
 static void check_that_requests_allocate_nothing(void) {
   sidbeam_runtime* runtime = make_runtime();
-  sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
+  sidbeam_constraint* constraint = own_constraint();
   sidbeam_model* model = make_tiny_model();
   sidbeam_runner* runner = NULL;
-  sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
-  vocabulary.levels = LEVELS;
-  vocabulary.offsets = offsets;
+  const sidbeam_vocabulary vocabulary = own_vocabulary();
   const sidbeam_runner_config config = settings(model, constraint, &vocabulary);
   CHECK_OK(sidbeam_runner_create(runtime, &config, &runner, &err));
   CHECK_OK(request_once(runner, &err));
@@ -138,7 +146,9 @@ static void check_that_requests_allocate_nothing(void) {
 }
 
 static void requests_after_the_first_allocate_nothing(void) {
-  for (speculates = DIFFERENT; speculates >= NOT; --speculates) check_that_requests_allocate_nothing();
+  for (variable = 0; variable < 2; ++variable)
+    for (speculates = DIFFERENT; speculates >= NOT; --speculates) check_that_requests_allocate_nothing();
+  variable = 0;
   speculates = NOT;
   with_head(check_that_requests_allocate_nothing);
   by_children = 1;

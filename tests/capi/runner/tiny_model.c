@@ -9,13 +9,7 @@ typedef struct tensor {
 
 enum { FFN = 24, MOST_TENSORS = 64 };
 
-static const char config_json[] =
-    "{\"architectures\": [\"LlamaForCausalLM\"], \"model_type\": \"llama\", \"hidden_size\": 16,\n"
-    " \"intermediate_size\": 24, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"num_key_value_heads\": 2,\n"
-    " \"head_dim\": 4, \"vocab_size\": 24, \"hidden_act\": \"silu\", \"rms_norm_eps\": 1e-05, \"rope_theta\": "
-    "10000.0,\n"
-    " \"max_position_embeddings\": 64, \"tie_word_embeddings\": true, \"attention_bias\": false, \"mlp_bias\": "
-    "false}\n";
+static const char config_json[] = TINY_CONFIG("2", "64");
 
 static void add(tensor* tensors, int* count, const char* name, int64_t rows, int64_t columns) {
   tensor* const t = &tensors[(*count)++];
@@ -121,9 +115,17 @@ const char* write_tiny_model(const char* name, const tiny_damage* damage) {
   return folder;
 }
 
-sidbeam_model* make_tiny_model(void) {
+static sidbeam_model* open_on_cpu(const char* folder) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   sidbeam_model* model = NULL;
-  CHECK_OK(sidbeam_model_open(write_tiny_model("tiny", NULL), &config, &model, &err));
+  CHECK_OK(sidbeam_model_open(folder, &config, &model, &err));
   return model;
+}
+
+sidbeam_model* make_tiny_model(void) { return open_on_cpu(write_tiny_model("tiny", NULL)); }
+
+sidbeam_model* make_tiny_variant(const char* config) {
+  tiny_damage damage = {0};
+  damage.config = config;
+  return open_on_cpu(write_tiny_model("variant", &damage));
 }

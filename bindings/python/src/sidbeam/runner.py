@@ -82,7 +82,7 @@ class Runner(Handle):
       "strict": the same results to the bit. "relaxed": the beams of a level are draws from the model's distribution
       over all continuations, each exactly and independently, so that a SID may be found repeatedly; with
       ``without_replacement``, which more ``draft_beams`` than ``beams`` need, different ones, approximately. Strategy
-      "trie", SIDs of fixed length.
+      "trie".
     - ``mode``: "stochastic": requests draw SIDs without replacement by the model's own law, with the same bits where
       there is a draft. :class:`Session` says more.
     - ``head``: NEZHA's :class:`DraftHead`, where the model is: the model reads the prompt, ``begin_tokens`` and

@@ -225,8 +225,8 @@ public final class RunnerConfig {
 
   /**
    * How the draft's levels are verified. RELAXED: the beams of a level are draws from the model's distribution over all
-   * continuations, each exactly and independently, so that a SID may be found repeatedly; strategy TRIE, SIDs of fixed
-   * length. Requests have a {@link Request#seed} then.
+   * continuations, each exactly and independently, so that a SID may be found repeatedly; strategy TRIE. Requests have
+   * a {@link Request#seed} then.
    *
    * @param speculate default {@link Speculate#STRICT}
    * @return this
