@@ -29,6 +29,13 @@ static sidbeam_runner_config drawing(int which) {
   return config;
 }
 
+/* Five SIDs of one to three codes instead. */
+static void vary_lengths(sidbeam_runner_config* config) {
+  vocabulary.end_column = 20;
+  sidbeam_constraint_release(constraint);
+  config->constraint = constraint = make_constraint(&small_variable, SIDBEAM_KIND_TRIE);
+}
+
 /* The target as its own draft is always right, and a request of one beam, which draws as one of two tickets, varies. */
 static void draws_repeat_by_their_seeds(void) {
   for (int which = 0; which < DRAWING; ++which) {
@@ -51,9 +58,11 @@ static void draws_repeat_by_their_seeds(void) {
 }
 
 static void no_way_of_running_changes_a_draw(void) {
-  for (int which = 0; which < DRAWING; ++which) {
+  for (int form = 0; form < 2 * DRAWING; ++form) {
+    const int which = form % DRAWING;
     outcome got[12], expected[12];
     sidbeam_runner_config config = drawing(which);
+    if (form >= DRAWING) vary_lengths(&config);
     sidbeam_model* shallow = make_tiny_variant(TINY_CONFIG("1", "64"));
     if (config.draft != NULL) config.draft = shallow;
     make_runner(&config);
@@ -139,15 +148,13 @@ static void scores_are_the_models(void) {
   sidbeam_constraint_release(variable);
 }
 
-/* Five SIDs of one to three codes, with the model as its own draft, and with less. */
+/* With the model as its own draft, and with less of it. */
 static void sids_of_variable_length_are_drawn(void) {
   for (int without = 0; without < 2; ++without) {
     for (int shallow = 0; shallow < 2; ++shallow) {
       sidbeam_runner_config config = drawing(without);
       int short_ones = 0, live = 0, levels = 0;
-      vocabulary.end_column = 20;
-      sidbeam_constraint_release(constraint);
-      config.constraint = constraint = make_constraint(&small_variable, SIDBEAM_KIND_TRIE);
+      vary_lengths(&config);
       if (shallow) config.draft = make_tiny_variant(TINY_CONFIG("1", "64"));
       make_runner(&config);
       if (shallow) sidbeam_model_release(config.draft);
