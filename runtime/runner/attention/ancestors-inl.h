@@ -61,6 +61,8 @@ struct ListTile {
 };
 
 // Heads are gone through one by one, so that a key is a few lines of a row that the caches seldom hold.
+// They are fetched so many rows ahead.
+inline constexpr int64_t kRowsAhead = 4;
 template <class Element>
 HWY_INLINE void prefetch(const Element* row, int32_t head_dim) {
   for (int64_t k = 0; k < head_dim; k += kLine / static_cast<int64_t>(sizeof(Element))) __builtin_prefetch(row + k);
@@ -84,8 +86,8 @@ HWY_INLINE void score_lists(const HeadRows& rows, const AncestorRows& all, const
         widened<SIDBEAM_DTYPE_F32>(rows.queries + (tile.row + r) * rows.query_stride, rows.head_dim, scratch.queries);
     const int32_t* const list = all.ancestors + (tile.row + r) * all.depth + tile.first;
     for (int32_t i = 0; i < tile.count; ++i) {
-      if (tile.row + r + 1 < rows.count)
-        prefetch(keys + std::max(list[all.depth + i], 0) * all.rows.stride, rows.head_dim);
+      if (tile.row + r + kRowsAhead < rows.count)
+        prefetch(keys + std::max(list[kRowsAhead * all.depth + i], 0) * all.rows.stride, rows.head_dim);
       if (!has_ancestor(all, list, tile.first, i)) continue;
       prefetch(values + list[i] * all.rows.stride, rows.head_dim);  // for add_lists()
       const float* const key = widened<kDtype>(keys + list[i] * all.rows.stride, rows.head_dim, scratch.row);

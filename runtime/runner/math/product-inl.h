@@ -97,6 +97,8 @@ HWY_INLINE void add_products(const Tile& tile, const std::byte* weights, int64_t
 }
 
 // Every loop over the sums is unrolled, because GCC 12 would otherwise keep them in memory.
+// (Tried with AVX-512: a pointer for every third row instead of each, inputs fetched ahead, outputs fetched within the
+// loop, and fetching only while there is something to fetch. None was worth one percent of a request.)
 template <int64_t kRows, Dtype kDtype>
 void multiply_tile(const Tile& given, const std::byte* weights, int64_t inputs) {
   const F32 d;
