@@ -153,7 +153,7 @@ void compare(const std::string& name, int32_t normalization, size_t longest) {
   TreeModel there(name, SIDBEAM_DEVICE_CUDA, normalization), here(name, SIDBEAM_DEVICE_CPU, normalization);
   const History histories[] = {history_of(1, 11, 1), history_of(2, 5, 3), history_of(3, longest, 1)};
   const std::vector<Prompt> prompts = {histories[0].prompt(), histories[1].prompt(), histories[2].prompt()};
-  Trees trees(normalization + name.size());
+  Trees trees(static_cast<uint64_t>(normalization) + name.size());
   size_t nodes = 0;
   for (const std::vector<int32_t>& batch : {std::vector<int32_t>{0, 1, 2}, std::vector<int32_t>{0, 2}})
     for (int pass = 0; pass < 3; ++pass) {
