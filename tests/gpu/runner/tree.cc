@@ -1,5 +1,6 @@
-// Passes over random trees on a CUDA device against the CPU's: several levels deep, prompts and nodes in one pass, nodes
-// that continue those of earlier passes, slots without a root, prompts long enough that attention is cut into splits.
+// Passes over random trees on a CUDA device against the CPU's: several levels deep, prompts and nodes in one pass,
+// nodes that continue those of earlier passes, slots without a root, prompts long enough that attention is cut into
+// splits.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <iostream>
