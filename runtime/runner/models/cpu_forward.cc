@@ -86,7 +86,8 @@ CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const 
       positions_(Buffer<int32_t>::zeroed(allocator, most_rows(config_, limits))),
       parts_(allocator, most_parts(limits)),
       calls_(allocator, most_parts(limits)),
-      lengths_(allocator, limits.requests) {
+      lengths_(allocator, limits.requests),
+      begun_(allocator, limits.requests) {
   if (limits.begin_count > 0) std::copy_n(limits.begin_tokens, limits.begin_count, begin_.data());
   std::copy_n(limits.placeholders, limits.placeholder_count, begin_.end() - limits.placeholder_count);
   if (!encodes()) return;
@@ -104,7 +105,9 @@ CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const 
 int64_t CpuForward::begin_slot() const { return beam_slots(limits_); }
 
 void CpuForward::prefill(const Prompt* prompts, int32_t count) {
-  if (encodes()) encode(prompts, count);
+  begun_count_ = count;
+  std::iota(begun_.data(), begun_.data() + count, 0);
+  if (encodes()) encode(prompts);
   parts_count_ = rows_ = 0;
   for (int32_t i = 0; i < count; ++i) add_prompt(prompts[i], i);
   embed_parts(prompts, {}, !encodes(), true);
@@ -125,10 +128,10 @@ void CpuForward::decode(const DecodeRows& beams) {
 }
 
 void CpuForward::run_tree(const Prompt* prompts, const DecodeRows& nodes) {
-  int32_t begun = 0;  // prompts
+  begun_count_ = 0;  // a request that ended before its first pass has no root, and its prompt may be gone
   for (int32_t row = 0; row < nodes.rows; ++row)
-    if (nodes.depths[row] == 0) begun = nodes.requests[row] + 1;
-  if (encodes() && begun > 0) encode(prompts, begun);
+    if (nodes.depths[row] == 0) begun_[begun_count_++] = nodes.requests[row];
+  if (encodes() && begun_count_ > 0) encode(prompts);
   parts_count_ = rows_ = 0;
   for (int32_t from = 0; from < nodes.rows;) {
     if (nodes.depths[from] > 0) {
@@ -196,9 +199,10 @@ void CpuForward::embed_parts(const Prompt* prompts, const DecodeRows& beams, boo
   embed(workers_, model_.weights().embedding, tokens_.data(), group, x(rows_));
 }
 
-void CpuForward::encode(const Prompt* prompts, int32_t count) {
+void CpuForward::encode(const Prompt* prompts) {
   parts_count_ = rows_ = 0;
-  for (int32_t i = 0; i < count; ++i) add_part(i, prompts[i].shared_kv == nullptr ? prompts[i].positions : 0, 0);
+  const std::span<const int32_t> begun(begun_.data(), static_cast<size_t>(begun_count_));
+  for (const int32_t i : begun) add_part(i, prompts[i].shared_kv == nullptr ? prompts[i].positions : 0, 0);
   if (rows_ > 0) {
     embed_parts(prompts, {}, true, false);
     for (const LayerWeights& layer : model_.weights().encoder.layers) encode_layer(layer);
@@ -208,7 +212,7 @@ void CpuForward::encode(const Prompt* prompts, int32_t count) {
     const auto& weights = model_.weights().decoder.layers[static_cast<size_t>(layer)].cross;
     if (rows_ > 0) write_prompt(cross_, layer + 1, layers_.key_values(weights, encoded, nullptr));
   }
-  for (int32_t i = 0; i < count; ++i)
+  for (const int32_t i : begun)
     if (prompts[i].shared_kv != nullptr) take_shared(*prompts[i].shared_kv, 1, i, cross_);
 }
 
@@ -382,7 +386,7 @@ int64_t CpuForward::memory_bytes() const {
   return begin_.bytes() + layers_.memory_bytes() + attention_.memory_bytes() + self_.memory_bytes() +
          cross_.memory_bytes() + encoder_bias_.memory_bytes() + bias_.memory_bytes() + lists_.bytes() + x_.bytes() +
          final_.bytes() + logits_.bytes() + tokens_.bytes() + positions_.bytes() + parts_.bytes() + calls_.bytes() +
-         lengths_.bytes();
+         lengths_.bytes() + begun_.bytes();
 }
 
 }  // namespace sidbeam::runner

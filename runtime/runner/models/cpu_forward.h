@@ -59,7 +59,8 @@ class CpuForward final : public Forward, public TreeForward, public StatesForwar
   int32_t add_beams(const DecodeRows& beams, int32_t from);
   // The parts' rows: of prompts the tokens, the begin tokens, or both.
   void embed_parts(const Prompt* prompts, const DecodeRows& beams, bool history, bool begin);
-  void encode(const Prompt* prompts, int32_t count);
+  // Of the requests that begin.
+  void encode(const Prompt* prompts);
   void encode_layer(const LayerWeights& layer);
   void run_decoder(const DecodeRows* beams);
   void take_shared(const sidbeam_shared_kv& given, int64_t first_layer, int64_t request, KvCache& kv);
@@ -94,7 +95,9 @@ class CpuForward final : public Forward, public TreeForward, public StatesForwar
   Buffer<int32_t> lists_;  // of a T5: [rows, begin_count + depth] slots of the begin tokens and ancestors
   Buffer<Part> parts_;
   Buffer<AttentionCall> calls_;
-  Buffer<int64_t> lengths_;             // [requests] positions of the decoder's prompt
+  Buffer<int64_t> lengths_;  // [requests] positions of the decoder's prompt
+  Buffer<int32_t> begun_;    // [requests] whose prompts a pass reads, rising
+  int32_t begun_count_ = 0;
   int64_t parts_count_ = 0, rows_ = 0;  // of the pass
 };
 

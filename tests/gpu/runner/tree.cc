@@ -1,5 +1,6 @@
-// Passes over random trees on a CUDA device against the CPU's: several levels deep, prompts and nodes in one pass, nodes
-// that continue those of earlier passes, slots without a root, prompts long enough that attention is cut into splits.
+// Passes over random trees on a CUDA device against the CPU's: several levels deep, prompts and nodes in one pass,
+// nodes that continue those of earlier passes, slots without a root, prompts long enough that attention is cut into
+// splits.
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <iostream>
@@ -153,7 +154,7 @@ void compare(const std::string& name, int32_t normalization, size_t longest) {
   TreeModel there(name, SIDBEAM_DEVICE_CUDA, normalization), here(name, SIDBEAM_DEVICE_CPU, normalization);
   const History histories[] = {history_of(1, 11, 1), history_of(2, 5, 3), history_of(3, longest, 1)};
   const std::vector<Prompt> prompts = {histories[0].prompt(), histories[1].prompt(), histories[2].prompt()};
-  Trees trees(normalization + name.size());
+  Trees trees(static_cast<uint64_t>(normalization) + name.size());
   size_t nodes = 0;
   for (const std::vector<int32_t>& batch : {std::vector<int32_t>{0, 1, 2}, std::vector<int32_t>{0, 2}})
     for (int pass = 0; pass < 3; ++pass) {
