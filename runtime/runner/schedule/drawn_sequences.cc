@@ -48,8 +48,8 @@ const int32_t* DrawnSequences::lead(int32_t slot, int32_t count, Choices& choice
   return beams_.data();
 }
 
-// The beam that continues `parent`, if that has not ended by a code. One is there; the last stands for it in an index
-// that is damaged.
+// The beam that continues `parent`, by a code unless that has ended. There is one; in an index that is damaged the last
+// beam stands for it.
 int32_t DrawnSequences::beam_after(int32_t slot, int32_t parent, int32_t code) const {
   const int64_t first = int64_t{slot} * most_;
   const int32_t *parents = session_.beams().parents + first, *codes = session_.beams().codes + first;
