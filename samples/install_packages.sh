@@ -3,7 +3,7 @@
 
 build_packages="g++ cmake ninja-build pkg-config libflatbuffers-dev flatbuffers-compiler libxxhash-dev libhwy-dev
   libcli11-dev libsimdjson-dev nlohmann-json3-dev"
-test_packages="ccache libgtest-dev clang libclang-rt-14-dev clang-tidy clang-format abigail-tools python3 valgrind
+test_packages="ccache libgtest-dev clang lld libclang-rt-14-dev clang-tidy clang-format abigail-tools python3 valgrind
   dpkg-dev file lintian"
 language_packages="swig python3-dev python3-venv python3-numpy python3-pytest python3-hypothesis python3-pandas
   openjdk-17-jdk-headless junit5 golang-go"

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <memory>
 #include <vector>
 
@@ -26,6 +25,9 @@ const Place* place = nullptr;
 namespace {
 
 constexpr size_t kStackBytes = 256 << 10;
+constexpr size_t kMostThreads = 1024;  // of a block
+// Stacks begin at different lines of a page: otherwise those of a block would share a few sets of the caches.
+constexpr size_t kLine = 64, kLinesOfPage = 64;
 
 #if defined(__x86_64__)
 // Saves the registers that a call must preserve, and changes stacks. swapcontext() would ask the kernel for the signal
@@ -87,8 +89,10 @@ class Machine {
     shared_bytes_ = shared_bytes;
     count_ = threads.x * threads.y * threads.z;
     kernel_ = &kernel;
+    fibers_.reserve(kMostThreads);
     while (fibers_.size() < count_) add_fiber();
-    warps_.resize((count_ + 31) / 32 * 32);
+    values_.resize((count_ + 31) / 32 * 32);
+    warps_.resize((count_ + 31) / 32);
     const uint64_t total = uint64_t{blocks.x} * blocks.y * blocks.z;
     const uint64_t first = total > 0 ? draw() % total : 0;
     for (uint64_t i = 0; i < total; ++i) run_block((first + i) % total, blocks, threads);
@@ -118,29 +122,42 @@ class Machine {
     own.mask = mask;
     own.value = value;
     own.wait = Wait::kWarp;
-    bool all = true;
-    for (uint32_t t = first; t < end; ++t) {
-      const Fiber& other = fibers_[t];
-      if ((mask >> (t - first) & 1) == 0) continue;
-      if (other.wait == Wait::kDone) fail("a lane of the mask has left", own, site);
-      all = all && other.wait == Wait::kWarp && other.mask == mask && other.site == site;
-    }
-    if (!all) {
+    Warp& warp = warps_[first / 32];
+    if ((warp.left & mask) != 0) fail("a lane of the mask has left", own, site);
+    warp.waiting |= 1U << (current_ - first);
+    if (!all_wait_there(warp, first, own)) {
       yield();
     } else {
-      for (uint32_t t = first; t < end; ++t) {
-        if ((mask >> (t - first) & 1) == 0) continue;
-        warps_[t] = fibers_[t].value;
+      warp.waiting &= ~mask;
+      for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
+        const uint32_t t = first + static_cast<uint32_t>(std::countr_zero(lanes));
+        values_[t] = fibers_[t].value;
         fibers_[t].wait = Wait::kNone;
       }
     }
-    return &warps_[first];
+    return &values_[first];
   }
 
  private:
   struct Free {
     void operator()(unsigned char* memory) const { std::free(memory); }
   };
+
+  // Lanes, a bit each.
+  struct Warp {
+    uint32_t waiting = 0;  // for other lanes
+    uint32_t left = 0;     // the kernel
+  };
+
+  // Whether the lanes of the fiber's mask have all arrived where it is.
+  bool all_wait_there(const Warp& warp, uint32_t first, const Fiber& own) const {
+    if ((warp.waiting & own.mask) != own.mask) return false;
+    for (uint32_t lanes = own.mask; lanes != 0; lanes &= lanes - 1) {
+      const Fiber& other = fibers_[first + static_cast<uint32_t>(std::countr_zero(lanes))];
+      if (other.mask != own.mask || !(other.site == own.site)) return false;
+    }
+    return true;
+  }
 
   uint64_t draw() {
     random_ += 0x9E3779B97F4A7C15U;
@@ -161,6 +178,7 @@ class Machine {
     for (size_t i = 0; i < shared_bytes_; ++i) shared_[i] = static_cast<unsigned char>(0xA5 ^ number);
     arrived_ = 0;
     alive_ = count_;
+    std::fill(warps_.begin(), warps_.end(), Warp{});
     for (uint32_t t = 0; t < count_; ++t) {
       Fiber& fiber = fibers_[t];
       fiber.wait = Wait::kNone;
@@ -177,7 +195,9 @@ class Machine {
       const uint32_t first = static_cast<uint32_t>(random % count_);
       const uint32_t step = std::has_single_bit(count_) ? static_cast<uint32_t>(random >> 32) % count_ | 1 : 1;
       bool moved = false;
-      for (uint32_t i = 0, t = first; i < count_; ++i, t = (t + step) % count_) {
+      for (uint32_t i = 0, t = first, next; i < count_; ++i, t = next) {
+        next = t + step < count_ ? t + step : t + step - count_;
+        prefetch_stack(next);
         if (fibers_[t].wait != Wait::kNone) continue;
         moved = true;
         resume(t);
@@ -224,15 +244,16 @@ class Machine {
         mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) std::abort();
     fiber.stack = static_cast<char*>(stack);
+    const size_t bytes = kStackBytes - fibers_.size() % kLinesOfPage * kLine;
 #if defined(__x86_64__)
-    auto* top = reinterpret_cast<uint64_t*>(fiber.stack + kStackBytes) - 1;  // aligned as a call leaves it
+    auto* top = reinterpret_cast<uint64_t*>(fiber.stack + bytes) - 1;  // aligned as a call leaves it
     *--top = reinterpret_cast<uint64_t>(&Machine::enter);
     for (int i = 0; i < 6; ++i) *--top = 0;
     fiber.stack_pointer = top;
 #else
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack;
-    fiber.context.uc_stack.ss_size = kStackBytes;
+    fiber.context.uc_stack.ss_size = bytes;
     makecontext(&fiber.context, &Machine::enter, 0);
 #endif
   }
@@ -242,10 +263,17 @@ class Machine {
     for (;;) {
       (*kernel_)();
       fibers_[current_].wait = Wait::kDone;
+      warps_[current_ / 32].left |= 1U << current_ % 32;
       --alive_;
       if (alive_ > 0) release_barrier();
       yield();
     }
+  }
+
+  void prefetch_stack([[maybe_unused]] uint32_t t) const {
+#if defined(__x86_64__)
+    __builtin_prefetch(fibers_[t].stack_pointer);
+#endif
   }
 
   void resume(uint32_t t) {
@@ -284,8 +312,9 @@ class Machine {
 #endif
   }
 
-  std::deque<Fiber> fibers_;     // their addresses stay
-  std::vector<uint64_t> warps_;  // values of the last exchange, by thread
+  std::vector<Fiber> fibers_;     // their addresses stay: there is room for a whole block
+  std::vector<uint64_t> values_;  // of the last exchange, by thread
+  std::vector<Warp> warps_;
   std::unique_ptr<unsigned char[], Free> shared_;
   size_t shared_bytes_ = 0;
   const std::function<void()>* kernel_ = nullptr;
