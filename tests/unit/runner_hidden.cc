@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "runner/hidden/sparse_rows.h"
 #include "runner_fakes.h"
 
 namespace sidbeam::runner {
@@ -296,41 +295,6 @@ TEST(Hidden, ReadsEachDistinctChildOnce) {
   }
   EXPECT_LT(products, 3 * 64 * 2);
   EXPECT_EQ(stats_of(hidden).product_slots, 0);
-}
-
-TEST(SparseRows, KeepsEveryElementOfEveryRow) {
-  for (uint64_t seed = 1; seed <= 50; ++seed) {
-    SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    Random random(seed);
-    const int32_t columns = 1 + random.below(2000), rows = 1 + random.below(100), most = 1 + random.below(40);
-    SparseRows sparse(default_allocator(), rows, columns);
-    for (int round = 0; round < 2; ++round) {
-      sparse.begin();
-      std::vector<std::vector<int32_t>> listed;
-      std::vector<int32_t> numbers;
-      for (int32_t r = 0; r < rows; ++r) {
-        std::set<int32_t> distinct;
-        for (int32_t n = random.below(most + 1); n > 0; --n) distinct.insert(random.below(columns));
-        listed.emplace_back(distinct.begin(), distinct.end());
-        if (random.below(2) == 0) std::reverse(listed.back().begin(), listed.back().end());
-        std::vector<float> values;
-        for (const int32_t column : listed.back()) values.push_back(static_cast<float>(r * 10000 + column));
-        numbers.push_back(sparse.add(listed.back().data(), values.data(), static_cast<int64_t>(values.size())));
-      }
-      const sidbeam_rows all = sparse.rows();
-      std::set<int32_t> different;
-      for (int32_t r = 0; r < rows; ++r) {
-        const int32_t number = numbers[static_cast<size_t>(r)];
-        ASSERT_GE(number, 0);
-        ASSERT_LT(number, all.rows);
-        const float* row = static_cast<const float*>(all.data) + number * all.row_stride;
-        const bool fresh = different.insert(number).second;
-        ASSERT_TRUE(fresh || listed[static_cast<size_t>(r)].empty());
-        for (const int32_t column : listed[static_cast<size_t>(r)])
-          ASSERT_EQ(row[column], static_cast<float>(r * 10000 + column));
-      }
-    }
-  }
 }
 
 }  // namespace

@@ -164,6 +164,30 @@ RowOutcome append_children(const RowScan& scan, int32_t n) {
   return RowOutcome::kReady;
 }
 
+// Writes x and the code of each child of a list into the workspace where the row holds children alone. A code without a
+// column has no element there. False unless there are just as many as the children need.
+bool load_children(const RowScan& scan, const TokenList& list, bool with_end, int32_t& n) {
+  float* x = scan.workspace.x.data();
+  uint32_t* tokens = scan.workspace.tokens.data();
+  const Elements elements = scan.elements(0);
+  const UintArray codes{list.data, list.width};
+  int64_t used = 0;
+  n = 0;
+  const auto take = [&](uint32_t code, int64_t column) {
+    if (column >= 0 && used == scan.task.elements) return false;
+    tokens[n] = code;
+    x[n++] = column >= 0 ? element_at(elements, used++) : -std::numeric_limits<float>::infinity();
+    return true;
+  };
+  for (int32_t i = 0; i < list.count; ++i) {
+    const auto code = static_cast<uint32_t>(codes[static_cast<uint64_t>(i)]);
+    if (code < scan.level.codes && !take(code, scan.plan.columns.column(code))) return false;
+  }
+  if (with_end && !take(scan.level.codes, scan.plan.columns.end_column)) return false;
+  scan.kernels.transform(elements, x, n);
+  return used == scan.task.elements;
+}
+
 RowOutcome append_end(const RowScan& scan) {
   scan.selection.push(score_of_one(scan.task.row, end_value(scan)), scan.task.row.place_base | scan.level.codes);
   return RowOutcome::kReady;
@@ -178,7 +202,9 @@ RowOutcome append_list(const RowScan& scan, const TokenList& list, bool with_end
     scan.selection.append_list(scan.task.row, data, list, scan.level.codes);
     return with_end ? append_end(scan) : RowOutcome::kReady;
   }
-  int32_t n = gather(scan, list);
+  int32_t n = 0;
+  if (plan.children_alone) return load_children(scan, list, with_end, n) ? append_children(scan, n) : RowOutcome::kBad;
+  n = gather(scan, list);
   if (with_end) {
     scan.workspace.x[n] = end_value(scan);
     scan.workspace.tokens[n++] = scan.level.codes;

@@ -2,46 +2,72 @@
 #include "runner/hidden/pairs.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace sidbeam::runner {
+namespace {
+// A chunk has at least so many columns, of which each has about as many pairs as it needs to be worth copying.
+constexpr int64_t kLeastColumns = 8;
+// Hidden states read per product below which chunks are taken: in place it is one, but weights are fetched meanwhile.
+constexpr double kMostTouched = 0.5;
 
-PairSorter::PairSorter(const Allocator& allocator, int64_t columns, int64_t most_pairs)
-    : starts_(allocator, columns),
-      distinct_(allocator, std::min(columns, most_pairs)),
-      begins_(allocator, std::min(columns, most_pairs) + 1),
-      pairs_(allocator, most_pairs) {}
-
-void PairSorter::begin() { std::fill(starts_.begin(), starts_.end(), 0); }
-
-void PairSorter::count(const int32_t* columns, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) ++starts_[columns[i]];
+// log2 of the columns of a chunk. In `chunks` chunks a row of n products reads its hidden state
+// chunks * (1 - (1 - 1 / chunks)^n) times.
+int32_t choose_shift(int64_t width, int64_t columns, int64_t threads, double products) {
+  const int64_t fit = kChunkWeights / std::min(width, kDotBlock), shared = (columns + threads - 1) / threads;
+  int32_t shift = 0;
+  while (int64_t{2} << shift <= fit && int64_t{1} << shift < shared) ++shift;
+  if (int64_t{1} << shift < kLeastColumns) return 0;
+  const double chunks = std::max(1.0, static_cast<double>(columns) / static_cast<double>(int64_t{1} << shift));
+  const double touched = chunks * (1.0 - std::pow(1.0 - 1.0 / chunks, products)) / products;
+  return touched <= kMostTouched ? shift : 0;
 }
 
-void PairSorter::place() {
-  int32_t at = 0;
-  distinct_count_ = 0;
-  for (int64_t column = 0; column < starts_.size(); ++column) {
-    const int32_t n = starts_[column];
+}  // namespace
+
+PairSorter::PairSorter(const Allocator& allocator, int64_t columns, int64_t most_pairs, int64_t width, int64_t threads)
+    : width_(width),
+      threads_(threads),
+      ranks_(allocator, columns),
+      columns_(allocator, std::min(columns, most_pairs)),
+      starts_(allocator, std::min(columns, most_pairs) + 2),
+      pairs_(allocator, most_pairs),
+      packed_(allocator, threads * kChunkWeights) {}
+
+void PairSorter::begin() { std::fill(ranks_.begin(), ranks_.end(), 0); }
+
+void PairSorter::count(const int32_t* columns, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) ++ranks_[columns[i]];
+}
+
+void PairSorter::place(int64_t rows) {
+  int64_t columns = 0, pairs = 0;
+  for (const int32_t n : ranks_) columns += n > 0 ? 1 : 0, pairs += n;
+  const double products = static_cast<double>(pairs) / static_cast<double>(std::max<int64_t>(rows, 1));
+  list_.column_count = columns;
+  list_.chunk_shift = choose_shift(width_, columns, threads_, std::max(products, 1.0));
+  const int32_t last = (1 << list_.chunk_shift) - 1;
+  int32_t rank = 0, at = 0;
+  starts_[0] = starts_[1] = 0;
+  for (int32_t column = 0; rank < columns; ++column) {
+    const int32_t n = ranks_[column];
     if (n == 0) continue;
-    distinct_[distinct_count_] = static_cast<int32_t>(column);
-    begins_[distinct_count_++] = at;
-    starts_[column] = at;
+    if ((rank & last) == 0) starts_[(rank >> list_.chunk_shift) + 1] = at;
+    columns_[rank] = column;
+    ranks_[column] = rank++;
     at += n;
   }
-  begins_[distinct_count_] = at;
+  list_.columns = columns_.data();
+  list_.starts = starts_.data();
+  list_.pairs = pairs_.data();
+  list_.packed = packed_.data();
 }
 
 void PairSorter::add(int32_t row, const int32_t* columns, int64_t count, int64_t first_value) {
-  for (int64_t i = 0; i < count; ++i) pairs_[starts_[columns[i]]++] = {row, static_cast<int32_t>(first_value + i)};
-}
-
-PairList PairSorter::list() const {
-  PairList list;
-  list.columns = distinct_.data();
-  list.starts = begins_.data();
-  list.count = distinct_count_;
-  list.pairs = pairs_.data();
-  return list;
+  for (int64_t i = 0; i < count; ++i) {
+    const int32_t rank = ranks_[columns[i]];
+    pairs_[starts_[(rank >> list_.chunk_shift) + 1]++] = {row, rank, static_cast<int32_t>(first_value + i)};
+  }
 }
 
 }  // namespace sidbeam::runner

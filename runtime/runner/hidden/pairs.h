@@ -1,4 +1,4 @@
-// The children of many beams, sorted by column: which rows of weights are needed, and by whom.
+// The children of many beams, sorted by chunks of columns: which rows of weights are needed, and by whom.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,24 +12,29 @@ namespace sidbeam::runner {
 // One thread at a time.
 class PairSorter {
  public:
-  PairSorter(const Allocator& allocator, int64_t columns, int64_t most_pairs);
+  PairSorter(const Allocator& allocator, int64_t columns, int64_t most_pairs, int64_t width, int64_t threads);
 
   void begin();
   // The row's products with columns [count]: into values first_value, first_value + 1, ...
   void count(const int32_t* columns, int64_t count);
-  // After all have been counted: the same again, row by row.
-  void place();
+  // After all have been counted, of `rows` rows: the same again, row by row.
+  void place(int64_t rows);
   void add(int32_t row, const int32_t* columns, int64_t count, int64_t first_value);
-  // After all have been added; columns rise. `rows` and `values` are left to the caller.
-  PairList list() const;
+  // After all have been added. `rows` and `values` are left to the caller.
+  const PairList& list() const { return list_; }
 
-  int64_t memory_bytes() const { return starts_.bytes() + distinct_.bytes() + begins_.bytes() + pairs_.bytes(); }
+  int64_t memory_bytes() const {
+    return ranks_.bytes() + columns_.bytes() + starts_.bytes() + pairs_.bytes() + packed_.bytes();
+  }
 
  private:
-  Buffer<int32_t> starts_;             // [columns] while counting: pairs; then where the next one goes
-  Buffer<int32_t> distinct_, begins_;  // columns that have pairs, and where these begin
+  int64_t width_, threads_;
+  Buffer<int32_t> ranks_;    // [columns] while counting: pairs; then the column's number among those that have some
+  Buffer<int32_t> columns_;  // those
+  Buffer<int32_t> starts_;   // [chunks + 1] of pairs; while these are added, [chunk + 1] is where its next one goes
   Buffer<Pair> pairs_;
-  int64_t distinct_count_ = 0;
+  Buffer<float> packed_;
+  PairList list_;
 };
 
 }  // namespace sidbeam::runner
