@@ -297,5 +297,30 @@ TEST(Hidden, ReadsEachDistinctChildOnce) {
   EXPECT_EQ(stats_of(hidden).product_slots, 0);
 }
 
+// So many beams that their hidden states do not fit a second-level cache: columns are taken in chunks.
+TEST(Hidden, ChunksOfColumnsGiveTheBitsOfProducts) {
+  Random random(11);
+  Case c;
+  c.codes = {64, 64, 64};
+  c.offsets = {0, 0, 0};
+  c.constraint = fakes::make_constraint(c.runtime.get(), c.codes, 20000, 3);
+  c.vocabulary.levels = 3, c.vocabulary.offsets = c.offsets.data(), c.columns = 64;
+  c.config.slots = 8, c.config.beams = 300, c.config.normalization = SIDBEAM_NORMALIZE_VALID;
+  c.config.constraint = c.constraint.get(), c.config.vocabulary = &c.vocabulary;
+  const Weights weights = make_weights(random, 64, 256, false);
+  const Layer layer = weights.layer();
+  const handles::Session children = c.session(), product = c.session();
+  const Hidden of_children = make_hidden(children, layer, SIDBEAM_HIDDEN_CHILDREN),
+               of_product = make_hidden(product, layer, SIDBEAM_HIDDEN_PRODUCT);
+  const States states(random, c, weights, false, false);
+  for (int32_t level = 0; level < 3; ++level) {
+    ASSERT_EQ(step_hidden(c, weights, states, of_children.get()), SIDBEAM_OK);
+    ASSERT_EQ(step_hidden(c, weights, states, of_product.get()), SIDBEAM_OK);
+    expect_same_beams(c, children, product, "children");
+  }
+  EXPECT_EQ(beams_of(children).live[7], 300);
+  EXPECT_EQ(stats_of(of_children).child_slots, 24);
+}
+
 }  // namespace
 }  // namespace sidbeam::runner

@@ -104,7 +104,7 @@ HiddenStep::HiddenStep(const Allocator& allocator, const HiddenConfig& config)
       layer_(*config.layer),
       beams_(beams_of(config)),
       most_pairs_(most_pairs(config, beams_)),
-      sorter_(allocator, layer_.columns, most_pairs_, layer_.width, config_.workers.width()),
+      sorter_(allocator, {layer_.columns, most_pairs_, layer_.width, config_.workers.width()}),
       slots_(allocator, beams_.slots),
       named_(allocator, beams_.slots),
       rows_(allocator, int64_t{beams_.slots} * beams_.beams),

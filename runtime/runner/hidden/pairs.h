@@ -9,10 +9,17 @@
 
 namespace sidbeam::runner {
 
+struct PairLimits {
+  int64_t columns = 0, pairs = 0, width = 0, threads = 1;
+  // Inputs of all rows' hidden states, of a block, that stay in a second-level cache by themselves. (Chunks made steps
+  // of one request a third slower.)
+  int64_t near_inputs = 1 << 19;
+};
+
 // One thread at a time.
 class PairSorter {
  public:
-  PairSorter(const Allocator& allocator, int64_t columns, int64_t most_pairs, int64_t width, int64_t threads);
+  PairSorter(const Allocator& allocator, const PairLimits& limits);
 
   void begin();
   // The row's products with columns [count]: into values first_value, first_value + 1, ...
@@ -28,7 +35,7 @@ class PairSorter {
   }
 
  private:
-  int64_t width_, threads_;
+  PairLimits limits_;
   Buffer<int32_t> ranks_;    // [columns] while counting: pairs; then the column's number among those that have some
   Buffer<int32_t> columns_;  // those
   Buffer<int32_t> starts_;   // [chunks + 1] of pairs; while these are added, [chunk + 1] is where its next one goes
