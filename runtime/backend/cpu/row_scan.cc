@@ -164,26 +164,32 @@ RowOutcome append_children(const RowScan& scan, int32_t n) {
   return RowOutcome::kReady;
 }
 
-// Writes x and the code of each child of a list into the workspace where the row holds children alone. A code without a
-// column has no element there. False unless there are just as many as the children need.
+// Writes x and the code of each child of a list into the workspace where the row holds children alone. False unless
+// there are just as many elements as children that have a column.
 bool load_children(const RowScan& scan, const TokenList& list, bool with_end, int32_t& n) {
   float* x = scan.workspace.x.data();
   uint32_t* tokens = scan.workspace.tokens.data();
   const Elements elements = scan.elements(0);
-  const UintArray codes{list.data, list.width};
-  int64_t used = 0;
   n = 0;
-  const auto take = [&](uint32_t code, int64_t column) {
-    if (column >= 0 && used == scan.task.elements) return false;
-    tokens[n] = code;
-    x[n++] = column >= 0 ? element_at(elements, used++) : -std::numeric_limits<float>::infinity();
+  with_type(UintArray{list.data, list.width}, [&](const auto* codes) {
+    for (int32_t i = 0; i < list.count; ++i) {
+      tokens[n] = static_cast<uint32_t>(codes[i]);
+      n += codes[i] < scan.level.codes ? 1 : 0;
+    }
+  });
+  if (with_end) tokens[n++] = scan.level.codes;
+  const LevelColumns& columns = scan.plan.columns;
+  if (columns.map == nullptr) {
+    if (n != scan.task.elements) return false;
+    scan.kernels.load(elements, 0, n, x);
     return true;
-  };
-  for (int32_t i = 0; i < list.count; ++i) {
-    const auto code = static_cast<uint32_t>(codes[static_cast<uint64_t>(i)]);
-    if (code < scan.level.codes && !take(code, scan.plan.columns.column(code))) return false;
   }
-  if (with_end && !take(scan.level.codes, scan.plan.columns.end_column)) return false;
+  int64_t used = 0;
+  for (int32_t i = 0; i < n; ++i) {
+    const bool is_there = tokens[i] == scan.level.codes || columns.map[tokens[i]] >= 0;
+    if (is_there && used == scan.task.elements) return false;
+    x[i] = is_there ? element_at(elements, used++) : -std::numeric_limits<float>::infinity();
+  }
   scan.kernels.transform(elements, x, n);
   return used == scan.task.elements;
 }

@@ -14,59 +14,28 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::runner::HWY_NAMESPACE {
 
-// Products whose sums are folded together, and those whose chains are interleaved. (The sixteen addresses of eight do
-// not fit the registers.)
-inline constexpr int kTogether = 8;
-inline constexpr int kChains = 4;
+// Products that are computed together. (The sixteen addresses of eight do not fit the registers, and folding the sums
+// of eight together, by transposing them, gained nothing.)
+inline constexpr int kTogether = 4;
 
-using Lanes = Floats[kLaneVectors];
-
-#if HWY_TARGET == HWY_AVX3
-// Adds 128-bit blocks of two vectors, those that kLow chooses to those that kHigh does.
-template <int kLow, int kHigh>
-HWY_INLINE __m512 add_halves(__m512 a, __m512 b) {
-  return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, kLow), _mm512_shuffle_f32x4(a, b, kHigh));
-}
-
-// Eight products' sums at once, each folded as fold_vector() does: a third of the instructions.
-HWY_INLINE void fold_together(Lanes (&sums)[kTogether], float* out) {
-  __m512 eight[4], four[2];
-  for (int i = 0; i < 4; ++i) eight[i] = add_halves<0x44, 0xEE>(sums[2 * i][0].raw, sums[2 * i + 1][0].raw);
-  for (int i = 0; i < 2; ++i) four[i] = add_halves<0x88, 0xDD>(eight[2 * i], eight[2 * i + 1]);
-  const __m512d a = _mm512_castps_pd(four[0]), b = _mm512_castps_pd(four[1]);
-  __m512 two = _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(a, b)), _mm512_castpd_ps(_mm512_unpackhi_pd(a, b)));
-  two = _mm512_add_ps(two, _mm512_permute_ps(two, 0xB1));
-  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 2, 6, 10, 14, 0, 0, 0, 0, 0, 0, 0, 0);
-  _mm256_storeu_ps(out, _mm512_castps512_ps256(_mm512_permutexvar_ps(order, two)));
-}
-#else
-HWY_INLINE void fold_together(Lanes (&sums)[kTogether], float* out) {
-#pragma GCC unroll 32
-  for (int p = 0; p < kTogether; ++p) out[p] = fold_lanes(sums[p]);
-}
-#endif
-
-// The lanes of kChains products of n inputs.
-HWY_INLINE void multiply_chains(const float* const* x, const float* const* w, int64_t n, Lanes* out) {
+// The sums of kTogether products of n inputs.
+HWY_INLINE void multiply_together(const float* const* x, const float* const* w, int64_t n, float* out) {
   const F32 d;
-  Lanes sums[kChains];
+  Floats sums[kTogether][kLaneVectors];
 #pragma GCC unroll 32
-  for (int p = 0; p < kChains; ++p)
+  for (int p = 0; p < kTogether; ++p)
 #pragma GCC unroll 32
     for (int v = 0; v < kLaneVectors; ++v) sums[p][v] = hn::Zero(d);
   int64_t i = 0;
   for (; i + kDotLanes <= n; i += kDotLanes)
 #pragma GCC unroll 32
-    for (int p = 0; p < kChains; ++p)
+    for (int p = 0; p < kTogether; ++p)
 #pragma GCC unroll 32
       for (int v = 0; v < kLaneVectors; ++v)
         sums[p][v] = fma(hn::LoadU(d, x[p] + i + v * kWidth), hn::LoadU(d, w[p] + i + v * kWidth), sums[p][v]);
-  for (int p = 0; i < n && p < kChains; ++p)
-    add_rest<Dtype::kF32>(sums[p], x[p], reinterpret_cast<const std::byte*>(w[p]), i, n);
 #pragma GCC unroll 32
-  for (int p = 0; p < kChains; ++p)
-#pragma GCC unroll 32
-    for (int v = 0; v < kLaneVectors; ++v) out[p][v] = sums[p][v];
+  for (int p = 0; p < kTogether; ++p)
+    out[p] = fold<Dtype::kF32>(sums[p], x[p], reinterpret_cast<const std::byte*>(w[p]), i, n);
 }
 
 // Copies the inputs [first, first + n) of the weights of the list's columns [from, to), widened.
@@ -86,16 +55,13 @@ inline void multiply_chunk(const OutputLayer& layer, const PairList& list, int64
   const int64_t column = chunk << list.chunk_shift, end = list.starts[chunk + 1];
   for (int64_t at = list.starts[chunk]; at < end; at += kTogether) {
     const float *x[kTogether], *w[kTogether];
-    Lanes lanes[kTogether];
     float sums[kTogether];
     for (int p = 0; p < kTogether; ++p) {
       const Pair& pair = list.pairs[std::min(at + p, end - 1)];  // where fewer are left, the last one several times
       x[p] = list.rows[pair.row] + first;
       w[p] = packed + (pair.column - column) * n;
     }
-#pragma GCC unroll 32
-    for (int p = 0; p < kTogether; p += kChains) multiply_chains(x + p, w + p, n, lanes + p);
-    fold_together(lanes, sums);
+    multiply_together(x, w, n, sums);
     for (int64_t i = at; i < std::min(at + kTogether, end); ++i) {
       const Pair& pair = list.pairs[i];
       const float bias = layer.bias != nullptr ? layer.bias[list.columns[pair.column]] : 0.0F;

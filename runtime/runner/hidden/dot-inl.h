@@ -89,31 +89,22 @@ HWY_INLINE float fold_vector(D d, V v) {
 }
 #endif
 
-// Adds the inputs [first, n), fewer than there are lanes, one by one.
+// The sum of the lanes, after the inputs [first, n), fewer than there are lanes, have been added one by one.
 template <Dtype kDtype>
-HWY_INLINE void add_rest(Floats (&sums)[kLaneVectors], const float* x, const std::byte* w, int64_t first, int64_t n) {
+HWY_INLINE float fold(Floats (&sums)[kLaneVectors], const float* x, const std::byte* w, int64_t first, int64_t n) {
   const F32 d;
-  HWY_ALIGN float lanes[kDotLanes];
-  for (int v = 0; v < kLaneVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
-  for (int64_t i = first; i < n; ++i)
-    lanes[i - first] = std::fma(x[i], weight_at<kDtype>(w + i * kElementBytes<kDtype>), lanes[i - first]);
-  for (int v = 0; v < kLaneVectors; ++v) sums[v] = hn::Load(d, lanes + v * kWidth);
-}
-
-// The sum of the lanes.
-HWY_INLINE float fold_lanes(Floats (&sums)[kLaneVectors]) {
+  if (first < n) {
+    HWY_ALIGN float lanes[kDotLanes];
+    for (int v = 0; v < kLaneVectors; ++v) hn::Store(sums[v], d, lanes + v * kWidth);
+    for (int64_t i = first; i < n; ++i)
+      lanes[i - first] = std::fma(x[i], weight_at<kDtype>(w + i * kElementBytes<kDtype>), lanes[i - first]);
+    for (int v = 0; v < kLaneVectors; ++v) sums[v] = hn::Load(d, lanes + v * kWidth);
+  }
 #pragma GCC unroll 32
   for (int half = kLaneVectors / 2; half > 0; half /= 2)
 #pragma GCC unroll 32
     for (int v = 0; v < half; ++v) sums[v] = hn::Add(sums[v], sums[v + half]);
-  return fold_vector(F32(), sums[0]);
-}
-
-// The same, after the inputs [first, n).
-template <Dtype kDtype>
-HWY_INLINE float fold(Floats (&sums)[kLaneVectors], const float* x, const std::byte* w, int64_t first, int64_t n) {
-  if (first < n) add_rest<kDtype>(sums, x, w, first, n);
-  return fold_lanes(sums);
+  return fold_vector(d, sums[0]);
 }
 
 // Weights that are fetched while others are multiplied: a line of each per line of those.

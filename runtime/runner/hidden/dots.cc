@@ -47,8 +47,10 @@ void multiply_pairs(const Workers& workers, const OutputLayer& layer, const Pair
   const int64_t threads =
       std::clamp<int64_t>(list.count() * layer.width / kLeastWork, 1, std::min(workers.width(), chunks));
   workers.split(threads, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i)
-      kernels.pairs(layer, list, chunks * i / threads, chunks * (i + 1) / threads, list.packed + i * kChunkWeights);
+    for (int64_t i = begin; i < end; ++i) {
+      float* packed = list.chunk_shift > 0 ? list.packed + i * kChunkWeights : nullptr;
+      kernels.pairs(layer, list, chunks * i / threads, chunks * (i + 1) / threads, packed);
+    }
   });
 }
 

@@ -6,6 +6,7 @@
 
 namespace sidbeam::runner {
 namespace {
+
 // Hidden states read per product up to which columns are taken in chunks. In place it is one, but weights are fetched
 // meanwhile, and not copied. (With 0.7 steps of 8192 columns of 256 inputs were an eighth slower.)
 constexpr double kMostRead = 0.5;
@@ -29,7 +30,7 @@ PairSorter::PairSorter(const Allocator& allocator, const PairLimits& limits)
       columns_(allocator, std::min(limits.columns, limits.pairs)),
       starts_(allocator, std::min(limits.columns, limits.pairs) + 2),
       pairs_(allocator, limits.pairs),
-      packed_(allocator, limits.threads * kChunkWeights) {}
+      packed_(allocator, limits.may_chunk(limits.rows) ? limits.threads * kChunkWeights : 0) {}
 
 void PairSorter::begin() { std::fill(ranks_.begin(), ranks_.end(), 0); }
 
@@ -41,9 +42,9 @@ void PairSorter::place(int64_t rows) {
   int64_t columns = 0, pairs = 0;
   for (const int32_t n : ranks_) columns += n > 0 ? 1 : 0, pairs += n;
   const double products = static_cast<double>(pairs) / static_cast<double>(std::max<int64_t>(rows, 1));
-  const bool near = rows * std::min(limits_.width, kDotBlock) <= limits_.near_inputs;
   list_.column_count = columns;
-  list_.chunk_shift = near ? 0 : choose_shift(limits_.width, columns, limits_.threads, std::max(products, 1.0));
+  list_.chunk_shift =
+      limits_.may_chunk(rows) ? choose_shift(limits_.width, columns, limits_.threads, std::max(products, 1.0)) : 0;
   const int32_t last = (1 << list_.chunk_shift) - 1;
   int32_t rank = 0, at = 0;
   starts_[0] = starts_[1] = 0;

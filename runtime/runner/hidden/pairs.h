@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runner/hidden/dots.h"
@@ -10,10 +11,13 @@
 namespace sidbeam::runner {
 
 struct PairLimits {
-  int64_t columns = 0, pairs = 0, width = 0, threads = 1;
+  int64_t columns = 0, rows = 0, pairs = 0, width = 0, threads = 1;
   // Inputs of all rows' hidden states, of a block, that stay in a second-level cache by themselves. (Chunks made steps
   // of one request a third slower.)
   int64_t near_inputs = 1 << 19;
+
+  // Whether columns may be taken in chunks, where there are `count` rows.
+  bool may_chunk(int64_t count) const { return count * std::min(width, kDotBlock) > near_inputs; }
 };
 
 // One thread at a time.
