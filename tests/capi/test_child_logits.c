@@ -8,6 +8,7 @@ typedef struct variant {
   const catalogue* of;
   const sidbeam_vocabulary* vocabulary;
   int32_t normalization, lse_given, dtype;
+  float inverse_temperature, soft_cap; /* 0: as the logits are, which has paths of its own */
 } variant;
 
 /* Multiples of 1/4, which 16 bits hold; different for every beam and level. */
@@ -23,12 +24,12 @@ static void put(const variant* of, void* to, int64_t at, float value) {
   ((uint16_t*)to)[at] = (uint16_t)(bits >> 16);
 }
 
-static sidbeam_step_args with_settings(const sidbeam_rows* rows, const float* lse) {
+static sidbeam_step_args with_settings(const variant* of, const sidbeam_rows* rows, const float* lse) {
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.rows = rows;
   args.lse = lse;
-  args.inverse_temperature = 0.5f;
-  args.soft_cap = 8;
+  args.inverse_temperature = of->inverse_temperature;
+  args.soft_cap = of->soft_cap;
   return args;
 }
 
@@ -36,7 +37,7 @@ static void step_by_rows(const variant* of, sidbeam_session* session, int level,
   static float elements[MOST];
   for (int at = 0; at < MOST; ++at) put(of, elements, at, logit(level, at / COLUMNS, at % COLUMNS));
   const sidbeam_rows rows = sidbeam_rows_dense(elements, of->dtype, SLOTS, BEAMS, COLUMNS);
-  const sidbeam_step_args args = with_settings(&rows, lse);
+  const sidbeam_step_args args = with_settings(of, &rows, lse);
   CHECK_OK(sidbeam_session_step(session, &args, &err));
 }
 
@@ -48,7 +49,7 @@ static void step_by_children(const variant* of, sidbeam_session* session, int le
   for (int row = 0; row < ROWS; ++row)
     for (int64_t at = offsets[row]; at < offsets[row + 1]; ++at) put(of, elements, at, logit(level, row, columns[at]));
   const sidbeam_rows rows = sidbeam_rows_dense(elements, of->dtype, 0, 1, offsets[ROWS]);
-  sidbeam_step_args args = with_settings(&rows, lse);
+  sidbeam_step_args args = with_settings(of, &rows, lse);
   args.child_offsets = offsets;
   CHECK_OK(sidbeam_session_step(session, &args, &err));
 }
@@ -95,18 +96,18 @@ static void does_what_whole_rows_do(void) {
   sidbeam_vocabulary holes = SIDBEAM_VOCABULARY_INIT, shifted = SIDBEAM_VOCABULARY_INIT;
   holes.levels = 2, holes.maps = maps, holes.map_codes = map_codes;
   shifted.levels = 3, shifted.offsets = offsets, shifted.end_column = 0;
-  const variant catalogues[] = {
-      {&small, NULL, 0, 0, 0}, {&small_variable, &shifted, 0, 0, 0}, {&two_levels, &holes, 0, 0, 0}};
-  const variant reads[] = {{NULL, NULL, SIDBEAM_NORMALIZE_VALID, 0, SIDBEAM_DTYPE_F32},
-                           {NULL, NULL, SIDBEAM_NORMALIZE_VALID, 1, SIDBEAM_DTYPE_BF16},
-                           {NULL, NULL, SIDBEAM_NORMALIZE_NONE, 0, SIDBEAM_DTYPE_F32},
-                           {NULL, NULL, SIDBEAM_NORMALIZE_LEVEL, 1, SIDBEAM_DTYPE_F32},
-                           {NULL, NULL, SIDBEAM_NORMALIZE_FULL, 1, SIDBEAM_DTYPE_F32}};
+  const catalogue* catalogues[] = {&small, &small_variable, &two_levels};
+  const sidbeam_vocabulary* vocabularies[] = {NULL, &shifted, &holes};
+  const int32_t normalizations[] = {SIDBEAM_NORMALIZE_VALID, SIDBEAM_NORMALIZE_VALID, SIDBEAM_NORMALIZE_NONE,
+                                    SIDBEAM_NORMALIZE_LEVEL, SIDBEAM_NORMALIZE_FULL};
+  const int32_t lse_given[] = {0, 1, 0, 1, 1};
   for (size_t c = 0; c < COUNT(catalogues); ++c) {
-    for (size_t r = 0; r < COUNT(reads); ++r) {
-      variant of = reads[r];
-      of.of = catalogues[c].of;
-      of.vocabulary = catalogues[c].vocabulary;
+    for (size_t n = 0; n < COUNT(normalizations); ++n) {
+      variant of = {catalogues[c], vocabularies[c], normalizations[n], lse_given[n], SIDBEAM_DTYPE_F32, 0, 0};
+      check_variant(&of);
+      of.inverse_temperature = 0.5f;
+      of.soft_cap = 8;
+      of.dtype = SIDBEAM_DTYPE_BF16;
       check_variant(&of);
     }
   }
@@ -122,7 +123,7 @@ typedef struct setting {
 /* At level 0 each of the two slots has the children 0, 2, 3. */
 static void prepare(setting* s, int32_t normalization) {
   static const float logits[6] = {0, 1, 2, 3, 4, 5};
-  const variant of = {&small, NULL, normalization, 0, SIDBEAM_DTYPE_F32};
+  const variant of = {&small, NULL, normalization, 0, SIDBEAM_DTYPE_F32, 0, 0};
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   const sidbeam_session_config config = config_of(&of, constraint);
   s->session = make_session(&config);
@@ -130,7 +131,7 @@ static void prepare(setting* s, int32_t normalization) {
   start_all(s->session);
   for (int i = 0; i <= ROWS; ++i) s->offsets[i] = i == 0 ? 0 : i <= BEAMS ? 3 : 6;
   s->rows = make_rows(logits, 0, 1, 6);
-  s->args = with_settings(&s->rows, NULL);
+  s->args = with_settings(&of, &s->rows, NULL);
   s->args.child_offsets = s->offsets;
 }
 
