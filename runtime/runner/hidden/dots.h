@@ -14,7 +14,8 @@ namespace sidbeam::runner {
 inline constexpr int64_t kDotBlock = 1024;
 inline constexpr int64_t kDotLanes = 16;
 
-// A product that is wanted: `row` of the hidden states with columns[column] of the list, into values[value].
+// A product that is wanted: `row` of the hidden states with columns[column] of the list, into values[value]. In chunks
+// of one column `column` is not set.
 struct Pair {
   int32_t row, column, value;
 };

@@ -27,7 +27,7 @@ int32_t choose_shift(int64_t width, int64_t columns, int64_t threads, double pro
 PairSorter::PairSorter(const Allocator& allocator, const PairLimits& limits)
     : limits_(limits),
       ranks_(allocator, limits.columns),
-      columns_(allocator, std::min(limits.columns, limits.pairs)),
+      columns_(allocator, std::min(limits.columns, limits.pairs) + 1),
       starts_(allocator, std::min(limits.columns, limits.pairs) + 2),
       pairs_(allocator, limits.pairs),
       packed_(allocator, limits.may_chunk(limits.rows) ? limits.threads * kChunkWeights : 0) {}
@@ -45,17 +45,19 @@ void PairSorter::place(int64_t rows) {
   list_.column_count = columns;
   list_.chunk_shift =
       limits_.may_chunk(rows) ? choose_shift(limits_.width, columns, limits_.threads, std::max(products, 1.0)) : 0;
-  const int32_t last = (1 << list_.chunk_shift) - 1;
+  // Without branches on what has pairs: it looks random.
+  const int32_t shift = list_.chunk_shift, last = (1 << shift) - 1, next = shift > 0 ? 1 : 0;
   int32_t rank = 0, at = 0;
-  starts_[0] = starts_[1] = 0;
-  for (int32_t column = 0; rank < columns; ++column) {
+  starts_[0] = 0;
+  for (int32_t column = 0; column < ranks_.size(); ++column) {
     const int32_t n = ranks_[column];
-    if (n == 0) continue;
-    if ((rank & last) == 0) starts_[(rank >> list_.chunk_shift) + 1] = at;
     columns_[rank] = column;
-    ranks_[column] = rank++;
+    if ((rank & last) == 0) starts_[(rank >> shift) + next] = at;
+    ranks_[column] = shift > 0 ? rank : at;
+    rank += n > 0 ? 1 : 0;
     at += n;
   }
+  if (shift == 0) starts_[rank] = at;
   list_.columns = columns_.data();
   list_.starts = starts_.data();
   list_.pairs = pairs_.data();
@@ -63,9 +65,14 @@ void PairSorter::place(int64_t rows) {
 }
 
 void PairSorter::add(int32_t row, const int32_t* columns, int64_t count, int64_t first_value) {
-  for (int64_t i = 0; i < count; ++i) {
+  const auto first = static_cast<int32_t>(first_value), n = static_cast<int32_t>(count);
+  if (list_.chunk_shift == 0) {
+    for (int32_t i = 0; i < n; ++i) pairs_[ranks_[columns[i]]++] = {row, 0, first + i};
+    return;
+  }
+  for (int32_t i = 0; i < n; ++i) {
     const int32_t rank = ranks_[columns[i]];
-    pairs_[starts_[(rank >> list_.chunk_shift) + 1]++] = {row, rank, static_cast<int32_t>(first_value + i)};
+    pairs_[starts_[(rank >> list_.chunk_shift) + 1]++] = {row, rank, first + i};
   }
 }
 

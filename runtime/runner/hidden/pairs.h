@@ -40,9 +40,12 @@ class PairSorter {
 
  private:
   PairLimits limits_;
-  Buffer<int32_t> ranks_;    // [columns] while counting: pairs; then the column's number among those that have some
-  Buffer<int32_t> columns_;  // those
-  Buffer<int32_t> starts_;   // [chunks + 1] of pairs; while these are added, [chunk + 1] is where its next one goes
+  // [columns] while counting: pairs; then the column's number among those that have some, or, in chunks of one column,
+  // where its next pair goes.
+  Buffer<int32_t> ranks_;
+  Buffer<int32_t> columns_;  // those that have some, and room for one more
+  // [chunks + 1] of pairs; in chunks of several columns, [chunk + 1] is where its next pair goes while they are added.
+  Buffer<int32_t> starts_;
   Buffer<Pair> pairs_;
   Buffer<float> packed_;
   PairList list_;
