@@ -27,12 +27,13 @@ HWY_INLINE void multiply_together(const float* const* x, const float* const* w, 
 #pragma GCC unroll 32
     for (int v = 0; v < kLaneVectors; ++v) sums[p][v] = hn::Zero(d);
   int64_t i = 0;
-  for (; i + kDotLanes <= n; i += kDotLanes)
+  for (; i + kDotLanes <= n; i += kDotLanes) {
 #pragma GCC unroll 32
     for (int p = 0; p < kTogether; ++p)
 #pragma GCC unroll 32
       for (int v = 0; v < kLaneVectors; ++v)
         sums[p][v] = fma(hn::LoadU(d, x[p] + i + v * kWidth), hn::LoadU(d, w[p] + i + v * kWidth), sums[p][v]);
+  }
 #pragma GCC unroll 32
   for (int p = 0; p < kTogether; ++p)
     out[p] = fold<Dtype::kF32>(sums[p], x[p], reinterpret_cast<const std::byte*>(w[p]), i, n);
