@@ -69,7 +69,7 @@ type HiddenStepConfig struct {
 	Session *Session     // on the CPU
 	Layer   *OutputLayer // of the columns that the session's vocabulary has
 	Path    HiddenPath
-	// Products of beam and child that are held at a time, 8 bytes each; 0: 2^22, or as many as there can be.
+	// Products of beam and child that are held at a time, 20 bytes each; 0: 2^22, or as many as there can be.
 	Children int
 }
 

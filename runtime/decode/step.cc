@@ -23,6 +23,7 @@ void check_scalars(const sidbeam_session& session, const sidbeam_step_args& args
 
 void check_shape(const sidbeam_step_args& args) {
   const sidbeam_rows& rows = *args.rows;
+  if (args.child_offsets != nullptr) return;
   if (args.row_map == nullptr && rows.slots != args.count)
     fail(SIDBEAM_INVALID_ARGUMENT, "rows.slots is %lld, expected %lld, the slots of the call (or 0 and a row_map)",
          static_cast<long long>(rows.slots), static_cast<long long>(args.count));
@@ -43,6 +44,26 @@ void check_reads_children(const sidbeam_session& session, int32_t lse_given) {
          "the session's normalization is %d, expected lse_given, or VALID (2) or NONE (3): a step reads more than "
          "children",
          session.normalization);
+}
+
+// Logits of children alone: one row, of which every beam has a piece.
+void check_children(const sidbeam_session& session, const sidbeam_step_args& args) {
+  if (session.device_type != SIDBEAM_DEVICE_CPU)
+    fail(SIDBEAM_UNSUPPORTED, "child_offsets is given, expected NULL on CUDA");
+  check_reads_children(session, args.lse != nullptr ? 1 : 0);
+  const sidbeam_rows& rows = *args.rows;
+  if (args.row_map != nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "row_map is given, expected NULL beside child_offsets");
+  if (rows.slots != 0 || rows.rows != 1)
+    fail(SIDBEAM_INVALID_ARGUMENT, "rows.slots and rows.rows are %lld and %lld, expected 0 and 1 with child_offsets",
+         static_cast<long long>(rows.slots), static_cast<long long>(rows.rows));
+  int64_t last = 0;
+  for (int64_t i = 0; i <= args.count * session.beams; ++i) {
+    if (args.child_offsets[i] < last || args.child_offsets[i] > rows.columns)
+      fail(SIDBEAM_INVALID_ARGUMENT, "child_offsets[%lld] is %lld, expected %lld..%lld", static_cast<long long>(i),
+           static_cast<long long>(args.child_offsets[i]), static_cast<long long>(last),
+           static_cast<long long>(rows.columns));
+    last = args.child_offsets[i];
+  }
 }
 
 }  // namespace
@@ -69,6 +90,7 @@ void step_session(sidbeam_session& session, const sidbeam_step_args& given, sidb
   args.count = listed_slots(session, args.slots, args.count);
   check_scalars(session, args);
   check_shape(args);
+  if (args.child_offsets != nullptr) check_children(session, args);
   if (args.slots != nullptr && args.count == 0)
     fail(SIDBEAM_BAD_STATE, "count is 0, expected at least one slot to step");
   session.backend->step(args);

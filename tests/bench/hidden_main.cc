@@ -1,6 +1,6 @@
 // bench_hidden: a list level's step from hidden states beside product + step, and beside its floors.
 //
-//   bench_hidden [--list] [--table hidden] [--quick] [--json FILE]
+//   bench_hidden [--list] [--table hidden] [--quick] [--columns V] [--width D] [--slots B] [--json FILE]
 //
 // B=8, M=512, f32 weights. SIDs of three codes below V: 2^17 prefixes of two codes, each with eight children; the last
 // level is timed, where every beam has eight. Processor time of one thread, least of the runs; everything takes turns.
@@ -13,8 +13,8 @@
 //   states        reading the hidden state of each product, column by column as the products do: no floor, but what
 //                 they wait for
 // The target is hidden <= 1.5 * max(rows, flops), the floor. It leaves out that hidden states must be read as well;
-// hidden / inputs is to max(rows + beams, flops). --quick: small sizes, one run. --json appends one measurement per
-// line. SPDX-License-Identifier: Apache-2.0
+// hidden / inputs is to max(rows + beams, flops). --quick: small sizes, one run. --columns, --width and --slots:
+// others than the table's. --json appends one measurement per line. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
 #include <limits>
@@ -275,7 +275,20 @@ void report(const Shape& shape, const Bench& bench, const Times& times, Measurem
   all.push_back({"hidden", where, "distinct children", "", exactly(static_cast<double>(bench.distinct())), ""});
 }
 
-Measurements hidden_table(const TableOptions& options) {
+struct HiddenOptions : TableOptions {
+  int columns = 0, width = 0, slots = 0;  // 0: those of the table
+
+  std::vector<int64_t> all_columns() const {
+    if (columns > 0) return {columns};
+    return quick ? std::vector<int64_t>{128} : std::vector<int64_t>{2048, 8192, 32768};
+  }
+  std::vector<int64_t> all_widths() const {
+    if (width > 0) return {width};
+    return quick ? std::vector<int64_t>{64} : std::vector<int64_t>{256, 512, 1024, 4096};
+  }
+};
+
+Measurements hidden_table(const HiddenOptions& options) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   config.threads = 1;
@@ -283,13 +296,10 @@ Measurements hidden_table(const TableOptions& options) {
   check(sidbeam_runtime_create(&config, &made, &error), error);
   const handles::Runtime runtime(made);
   Measurements all;
-  const std::vector<int64_t> columns =
-      options.quick ? std::vector<int64_t>{128} : std::vector<int64_t>{2048, 8192, 32768};
-  const std::vector<int64_t> widths =
-      options.quick ? std::vector<int64_t>{64} : std::vector<int64_t>{256, 512, 1024, 4096};
-  for (const int64_t v : columns) {
-    for (const int64_t d : widths) {
-      const Shape shape = options.quick ? Shape{v, d, 2, 16, 256} : Shape{v, d, 8, 512, 1 << 17};
+  for (const int64_t v : options.all_columns()) {
+    for (const int64_t d : options.all_widths()) {
+      const Shape shape =
+          options.quick ? Shape{v, d, 2, 16, 256} : Shape{v, d, options.slots > 0 ? options.slots : 8, 512, 1 << 17};
       Bench bench(runtime.get(), shape);
       report(shape, bench, measure(bench, options.quick ? 1 : v * d > 1 << 24 ? 3 : 9), all);
     }
@@ -297,14 +307,16 @@ Measurements hidden_table(const TableOptions& options) {
   return all;
 }
 
-constexpr TableOf<TableOptions> kTables[] = {
+constexpr TableOf<HiddenOptions> kTables[] = {
     {"hidden", "a list level's step from hidden states, beside product and step and its floors", hidden_table},
 };
 
 int run(int argc, char** argv) {
-  TableOptions options;
-  options.parse(argc, argv);
-  return run_tables<TableOptions>(kTables, options, options);
+  HiddenOptions options;
+  options.parse(argc, argv,
+                std::vector<Option>{
+                    {"--columns V", &options.columns}, {"--width D", &options.width}, {"--slots B", &options.slots}});
+  return run_tables<HiddenOptions>(kTables, options, options);
 }
 
 }  // namespace

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "runner/hidden/sparse_rows.h"
 #include "runner_fakes.h"
 
 namespace sidbeam::runner {
@@ -298,39 +297,29 @@ TEST(Hidden, ReadsEachDistinctChildOnce) {
   EXPECT_EQ(stats_of(hidden).product_slots, 0);
 }
 
-TEST(SparseRows, KeepsEveryElementOfEveryRow) {
-  for (uint64_t seed = 1; seed <= 50; ++seed) {
-    SCOPED_TRACE(::testing::Message() << "seed " << seed);
-    Random random(seed);
-    const int32_t columns = 1 + random.below(2000), rows = 1 + random.below(100), most = 1 + random.below(40);
-    SparseRows sparse(default_allocator(), rows, columns);
-    for (int round = 0; round < 2; ++round) {
-      sparse.begin();
-      std::vector<std::vector<int32_t>> listed;
-      std::vector<int32_t> numbers;
-      for (int32_t r = 0; r < rows; ++r) {
-        std::set<int32_t> distinct;
-        for (int32_t n = random.below(most + 1); n > 0; --n) distinct.insert(random.below(columns));
-        listed.emplace_back(distinct.begin(), distinct.end());
-        if (random.below(2) == 0) std::reverse(listed.back().begin(), listed.back().end());
-        std::vector<float> values;
-        for (const int32_t column : listed.back()) values.push_back(static_cast<float>(r * 10000 + column));
-        numbers.push_back(sparse.add(listed.back().data(), values.data(), static_cast<int64_t>(values.size())));
-      }
-      const sidbeam_rows all = sparse.rows();
-      std::set<int32_t> different;
-      for (int32_t r = 0; r < rows; ++r) {
-        const int32_t number = numbers[static_cast<size_t>(r)];
-        ASSERT_GE(number, 0);
-        ASSERT_LT(number, all.rows);
-        const float* row = static_cast<const float*>(all.data) + number * all.row_stride;
-        const bool fresh = different.insert(number).second;
-        ASSERT_TRUE(fresh || listed[static_cast<size_t>(r)].empty());
-        for (const int32_t column : listed[static_cast<size_t>(r)])
-          ASSERT_EQ(row[column], static_cast<float>(r * 10000 + column));
-      }
-    }
+// So many beams that their hidden states do not fit a second-level cache: columns are taken in chunks.
+TEST(Hidden, ChunksOfColumnsGiveTheBitsOfProducts) {
+  Random random(11);
+  Case c;
+  c.codes = {64, 64, 64};
+  c.offsets = {0, 0, 0};
+  c.constraint = fakes::make_constraint(c.runtime.get(), c.codes, 20000, 3);
+  c.vocabulary.levels = 3, c.vocabulary.offsets = c.offsets.data(), c.columns = 64;
+  c.config.slots = 8, c.config.beams = 300, c.config.normalization = SIDBEAM_NORMALIZE_VALID;
+  c.config.constraint = c.constraint.get(), c.config.vocabulary = &c.vocabulary;
+  const Weights weights = make_weights(random, 64, 256, false);
+  const Layer layer = weights.layer();
+  const handles::Session children = c.session(), product = c.session();
+  const Hidden of_children = make_hidden(children, layer, SIDBEAM_HIDDEN_CHILDREN),
+               of_product = make_hidden(product, layer, SIDBEAM_HIDDEN_PRODUCT);
+  const States states(random, c, weights, false, false);
+  for (int32_t level = 0; level < 3; ++level) {
+    ASSERT_EQ(step_hidden(c, weights, states, of_children.get()), SIDBEAM_OK);
+    ASSERT_EQ(step_hidden(c, weights, states, of_product.get()), SIDBEAM_OK);
+    expect_same_beams(c, children, product, "children");
   }
+  EXPECT_EQ(beams_of(children).live[7], 300);
+  EXPECT_EQ(stats_of(of_children).child_slots, 24);
 }
 
 }  // namespace

@@ -31,7 +31,10 @@ struct Group {
   bool skips_none() const {
     return !job.may_skip || selection().threshold() == -std::numeric_limits<float>::infinity();
   }
+  // Offsets of the elements of beam m's children; only if the rows hold nothing else.
+  const int64_t* children_of(int32_t m) const { return job.child_offsets + slot.batch * job.beams + m; }
   RowPlace row_of(int32_t m) const {
+    if (job.child_offsets != nullptr) return {slot.batch * job.beams + m, *children_of(m)};
     const bool mapped = job.row_map != nullptr;
     const int64_t row = mapped ? job.row_map[slot.batch * job.beams + m] : m;
     return place_of_row(mapped, slot.batch, row, job.rows->rows, job.rows->slot_stride, job.rows->row_stride);
@@ -52,6 +55,7 @@ inline SlotPlan plan_for(const Kernels& kernels, const StepJob& job, const SlotS
   plan.column_count = job.rows->columns;
   plan.elements = {job.rows->data, job.rows->dtype, slot.settings.inverse_temperature, slot.settings.soft_cap};
   plan.truncation = slot.sampling.truncation;
+  plan.children_alone = job.child_offsets != nullptr;
   decide(plan, job.normalization, job.lse != nullptr);
   return plan;
 }
@@ -96,6 +100,7 @@ inline void fill_task(const Group& group, int32_t i, RowTask& task) {
   const int32_t m = group.first + i;
   const RowPlace place = group.row_of(m);
   task.data = group.data_at(place);
+  if (group.job.child_offsets != nullptr) task.elements = group.children_of(m)[1] - group.children_of(m)[0];
   if (group.job.lse != nullptr) task.lse = group.job.lse + place.number;
   task.node = state_node(slot.states[m]);
   if (uses_columns(group.plan.strategy)) task.range_end = slot.range_ends[m];

@@ -22,7 +22,8 @@ Normalizer normalizer_of(const SlotPlan& plan, int32_t normalization, bool lse_g
 Path path_of_trie(const SlotPlan& plan) {
   const LevelView& level = plan.index->level[plan.level];
   const bool all_dense = !plan.in_tail() && level.dense_nodes == level.nodes;
-  if (plan.in_place && plan.normalizer != Normalizer::kChildren && !all_dense) return Path::kChains;
+  if (plan.in_place && !plan.children_alone && plan.normalizer != Normalizer::kChildren && !all_dense)
+    return Path::kChains;
   return plan.in_tail() ? Path::kTail : Path::kNodes;
 }
 

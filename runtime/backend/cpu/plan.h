@@ -34,9 +34,10 @@ enum class Normalizer : uint8_t {
 struct SlotPlan {
   Path path = Path::kAllCodes;
   Normalizer normalizer = Normalizer::kGiven;
-  bool in_place = false;      // x of code t is the element of column offset + t
-  bool over_level = false;    // NORMALIZE_LEVEL
-  bool keeps_maxima = false;  // sums keep the maxima of blocks, by which dense nodes skip blocks
+  bool in_place = false;        // x of code t is the element of column offset + t
+  bool over_level = false;      // NORMALIZE_LEVEL
+  bool children_alone = false;  // the row holds the elements of the children, one after another
+  bool keeps_maxima = false;    // sums keep the maxima of blocks, by which dense nodes skip blocks
 
   // What the decision is based on.
   const Kernels* kernels = nullptr;

@@ -164,6 +164,36 @@ RowOutcome append_children(const RowScan& scan, int32_t n) {
   return RowOutcome::kReady;
 }
 
+// Writes x and the code of each child of a list into the workspace where the row holds children alone. False unless
+// there are just as many elements as children that have a column.
+bool load_children(const RowScan& scan, const TokenList& list, bool with_end, int32_t& n) {
+  float* x = scan.workspace.x.data();
+  uint32_t* tokens = scan.workspace.tokens.data();
+  const Elements elements = scan.elements(0);
+  n = 0;
+  with_type(UintArray{list.data, list.width}, [&](const auto* codes) {
+    for (int32_t i = 0; i < list.count; ++i) {
+      tokens[n] = static_cast<uint32_t>(codes[i]);
+      n += codes[i] < scan.level.codes ? 1 : 0;
+    }
+  });
+  if (with_end) tokens[n++] = scan.level.codes;
+  const LevelColumns& columns = scan.plan.columns;
+  if (columns.map == nullptr) {
+    if (n != scan.task.elements) return false;
+    scan.kernels.load(elements, 0, n, x);
+    return true;
+  }
+  int64_t used = 0;
+  for (int32_t i = 0; i < n; ++i) {
+    const bool is_there = tokens[i] == scan.level.codes || columns.map[tokens[i]] >= 0;
+    if (is_there && used == scan.task.elements) return false;
+    x[i] = is_there ? element_at(elements, used++) : -std::numeric_limits<float>::infinity();
+  }
+  scan.kernels.transform(elements, x, n);
+  return used == scan.task.elements;
+}
+
 RowOutcome append_end(const RowScan& scan) {
   scan.selection.push(score_of_one(scan.task.row, end_value(scan)), scan.task.row.place_base | scan.level.codes);
   return RowOutcome::kReady;
@@ -178,7 +208,9 @@ RowOutcome append_list(const RowScan& scan, const TokenList& list, bool with_end
     scan.selection.append_list(scan.task.row, data, list, scan.level.codes);
     return with_end ? append_end(scan) : RowOutcome::kReady;
   }
-  int32_t n = gather(scan, list);
+  int32_t n = 0;
+  if (plan.children_alone) return load_children(scan, list, with_end, n) ? append_children(scan, n) : RowOutcome::kBad;
+  n = gather(scan, list);
   if (with_end) {
     scan.workspace.x[n] = end_value(scan);
     scan.workspace.tokens[n++] = scan.level.codes;

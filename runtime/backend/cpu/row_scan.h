@@ -55,7 +55,8 @@ struct RowWorkspace {
 // A row to be scanned. (gcc 12 initialises a struct of more than 80 bytes with `rep stos`, which took 3 % of a step.)
 struct RowTask {
   const float* maxima = nullptr;    // from the row's sum, if it was summed ahead
-  const void* data = nullptr;       // column 0
+  const void* data = nullptr;       // column 0, or the first child where the row holds children alone
+  int64_t elements = 0;             // of the children, in that case
   const float* lse = nullptr;       // the row's, if the caller gave it
   uint64_t node = 0;                // tail of a trie: the node; sorted: the first ordinal
   const NodeRow* found = nullptr;   // trie above the tail: the node's row

@@ -89,8 +89,10 @@ int64_t CpuSession::add_slot(const sidbeam_step_args& args, int64_t batch, int64
   if (done)
     fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is done: start it again", static_cast<long long>(batch), slot);
   const IndexView& index = constraints_[slot]->view();
-  check_columns(index, *args.rows, slot);
-  check_rows_of_beams(args, slot, batch);
+  if (args.child_offsets == nullptr) {
+    check_columns(index, *args.rows, slot);
+    check_rows_of_beams(args, slot, batch);
+  }
   set_step(index, slot, batch, steps_[added]);
   steps_[added].settings = settings_for(args, slot, batch);
   return added + 1;
@@ -120,6 +122,7 @@ void CpuSession::step(const sidbeam_step_args& args) {
   job.columns = shape_.vocabulary.columns;
   job.rows = args.rows;
   job.row_map = args.row_map;
+  job.child_offsets = args.child_offsets;
   job.lse = args.lse;
   stepper_.step(job, counters_);
   for (int64_t i = 0; i < job.slot_count; ++i) ++level_[steps_[i].slot];

@@ -59,6 +59,7 @@ struct StepJob {
   const LevelColumns* columns = nullptr;  // [L]
   const sidbeam_rows* rows = nullptr;     // strides resolved
   const int32_t* row_map = nullptr;
+  const int64_t* child_offsets = nullptr;  // the row holds children alone, those of beam m from [batch * M + m] on
   const float* lse = nullptr;
 };
 

@@ -56,6 +56,20 @@ inline float weight_at(const std::byte* at) {
   if constexpr (kDtype == Dtype::kBf16) return float_of(*reinterpret_cast<const Bf16*>(at));
 }
 
+// Widened weights; conversion is exact.
+template <Dtype kDtype>
+inline void load_all(const std::byte* from, int64_t n, float* out) {
+  const F32 d;
+  int64_t i = 0;
+  for (; i + kWidth <= n; i += kWidth) hn::StoreU(load_weights<kDtype>(from + i * kElementBytes<kDtype>), d, out + i);
+  for (; i < n; ++i) out[i] = weight_at<kDtype>(from + i * kElementBytes<kDtype>);
+}
+inline void load_floats(Dtype dtype, const std::byte* from, int64_t n, float* out) {
+  if (dtype == Dtype::kF16) return load_all<Dtype::kF16>(from, n, out);
+  if (dtype == Dtype::kBf16) return load_all<Dtype::kBf16>(from, n, out);
+  load_all<Dtype::kF32>(from, n, out);
+}
+
 // Lanes in one vector, folded in halves.
 #if HWY_TARGET == HWY_SCALAR
 template <class D, class V>
@@ -251,7 +265,7 @@ void multiply_columns(const OutputLayer& layer, const PairList& list, int64_t fr
     PairProducts<kDtype>(layer, list, first, std::min(kDotBlock, layer.width - first)).multiply(from, to);
 }
 
-inline void multiply_pairs_part(const OutputLayer& layer, const PairList& list, int64_t from, int64_t to) {
+inline void multiply_in_place(const OutputLayer& layer, const PairList& list, int64_t from, int64_t to) {
   switch (layer.dtype) {
     case Dtype::kF16:
       return multiply_columns<Dtype::kF16>(layer, list, from, to);
@@ -299,18 +313,6 @@ inline void multiply_tile_rows(const OutputLayer& layer, const TileList& list, c
   }
 }
 
-inline void widen_weights(Dtype dtype, const std::byte* from, int64_t n, float* out) {
-  const F32 d;
-  int64_t i = 0;
-  if (dtype == Dtype::kF16) {
-    for (; i + kWidth <= n; i += kWidth) hn::StoreU(load_weights<Dtype::kF16>(from + i * 2), d, out + i);
-    for (; i < n; ++i) out[i] = weight_at<Dtype::kF16>(from + i * 2);
-  } else {
-    for (; i + kWidth <= n; i += kWidth) hn::StoreU(load_weights<Dtype::kBf16>(from + i * 2), d, out + i);
-    for (; i < n; ++i) out[i] = weight_at<Dtype::kBf16>(from + i * 2);
-  }
-}
-
 // The tile's columns from the list's `at` on, of which 16-bit weights are widened once for all rows.
 inline TileColumns tile_at(const OutputLayer& layer, const TileList& list, int64_t at, int64_t to, int64_t first,
                            int64_t n, float* wide) {
@@ -320,7 +322,7 @@ inline TileColumns tile_at(const OutputLayer& layer, const TileList& list, int64
     tile.columns[c] = list.columns != nullptr ? list.columns[at + c] : at + c;
     tile.weights[c] = layer.row(tile.columns[c]) + first * dtype_bytes(layer.dtype);
     if (layer.dtype == Dtype::kF32) continue;
-    widen_weights(layer.dtype, tile.weights[c], n, wide + c * kDotBlock);
+    load_floats(layer.dtype, tile.weights[c], n, wide + c * kDotBlock);
     tile.weights[c] = reinterpret_cast<const std::byte*>(wide + c * kDotBlock);
   }
   return tile;

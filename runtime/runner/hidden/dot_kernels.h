@@ -7,8 +7,9 @@
 namespace sidbeam::runner {
 
 struct DotKernels {
+  // The chunks [from, to) of a list; `packed` is the thread's.
+  void (*pairs)(const OutputLayer& layer, const PairList& list, int64_t from, int64_t to, float* packed);
   // The columns [from, to) of a list.
-  void (*pairs)(const OutputLayer& layer, const PairList& list, int64_t from, int64_t to);
   void (*tiles)(const OutputLayer& layer, const TileList& list, int64_t from, int64_t to);
 };
 

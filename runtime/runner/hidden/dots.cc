@@ -2,6 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/hidden/dots.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
 #include "runner/hidden/dot_kernels.h"
 
 #include "runner/math/targets.h"
@@ -11,6 +15,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 // After highway.h, which knows the target.
+#include "runner/hidden/chunk_products-inl.h"
 #include "runner/hidden/dot-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -36,11 +41,17 @@ const DotKernels& dot_kernels_of(CpuTarget target) {
 constexpr int64_t kLeastWork = 1 << 18;
 
 void multiply_pairs(const Workers& workers, const OutputLayer& layer, const PairList& list) {
-  if (list.count == 0) return;
+  if (list.column_count == 0) return;
   const DotKernels& kernels = dot_kernels_of(workers.target);
-  const int64_t work = layer.width * list.starts[list.count] / list.count;  // of a column
-  workers.split(list.count, kLeastWork / (work + 1) + 1,
-                [&](int64_t from, int64_t to) { kernels.pairs(layer, list, from, to); });
+  const int64_t chunks = list.chunks();
+  const int64_t threads =
+      std::clamp<int64_t>(list.count() * layer.width / kLeastWork, 1, std::min(workers.width(), chunks));
+  workers.split(threads, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      float* packed = list.chunk_shift > 0 ? list.packed + i * kChunkWeights : nullptr;
+      kernels.pairs(layer, list, chunks * i / threads, chunks * (i + 1) / threads, packed);
+    }
+  });
 }
 
 void multiply_tiles(const Workers& workers, const OutputLayer& layer, const TileList& list) {

@@ -14,20 +14,31 @@ namespace sidbeam::runner {
 inline constexpr int64_t kDotBlock = 1024;
 inline constexpr int64_t kDotLanes = 16;
 
-// A product that is wanted: `row` of the hidden states, into values[value].
+// A product that is wanted: `row` of the hidden states with columns[column] of the list, into values[value]. In chunks
+// of one column `column` is not set.
 struct Pair {
-  int32_t row, value;
+  int32_t row, column, value;
 };
 
-// Products of columns with the rows that each of them names. The pairs of columns[i] are [starts[i], starts[i + 1]).
+// Products of any rows and columns. Columns are taken in chunks of 2^chunk_shift. A chunk of one column is multiplied
+// where its weights are. Those of a larger chunk are copied to where they stay in the second-level cache while the rows
+// pass, in rising order. So a weight is read once from where the host has it, and a hidden state once per chunk.
 struct PairList {
-  const int32_t* columns = nullptr;
-  const int32_t* starts = nullptr;  // [count + 1]
-  int64_t count = 0;                // columns
-  const Pair* pairs = nullptr;
+  const int32_t* columns = nullptr;  // [column_count], rising
+  int64_t column_count = 0;
+  int32_t chunk_shift = 0;
+  const int32_t* starts = nullptr;     // [chunks + 1] of their pairs
+  const Pair* pairs = nullptr;         // of a chunk, by row
   const float* const* rows = nullptr;  // hidden states
   float* values = nullptr;
+  float* packed = nullptr;  // [threads, kChunkWeights] of chunks of several columns
+
+  int64_t chunks() const { return (column_count + (int64_t{1} << chunk_shift) - 1) >> chunk_shift; }
+  int64_t count() const { return starts[chunks()]; }
 };
+// Weights of a chunk: a mebibyte, beside which the rows that pass leave it in a second-level cache of two. (Half of it
+// was as fast or slower.)
+inline constexpr int64_t kChunkWeights = 1 << 18;
 void multiply_pairs(const Workers& workers, const OutputLayer& layer, const PairList& list);
 
 // Products of all rows with all columns that are listed; that of row r and column c goes to out + r*out_stride + c.

@@ -104,8 +104,8 @@ HiddenStep::HiddenStep(const Allocator& allocator, const HiddenConfig& config)
       layer_(*config.layer),
       beams_(beams_of(config)),
       most_pairs_(most_pairs(config, beams_)),
-      sorter_(allocator, layer_.columns, most_pairs_),
-      logits_(allocator, beams_.beams, layer_.columns),
+      sorter_(allocator, {layer_.columns, int64_t{beams_.slots} * beams_.beams, most_pairs_, layer_.width,
+                          config_.workers.width()}),
       slots_(allocator, beams_.slots),
       named_(allocator, beams_.slots),
       rows_(allocator, int64_t{beams_.slots} * beams_.beams),
@@ -116,14 +116,14 @@ HiddenStep::HiddenStep(const Allocator& allocator, const HiddenConfig& config)
       by_union_(allocator, beams_.slots),
       seen_(Buffer<uint32_t>::zeroed(allocator, layer_.columns)),
       union_(allocator, layer_.columns),
+      logits_(allocator, checked_bytes(beams_.beams, layer_.columns)),
       fed_(allocator, beams_.beams),
       row_map_(allocator, beams_.beams),
-      lse_(allocator, logits_.row_limit()) {
+      lse_(allocator, int64_t{beams_.slots} * beams_.beams) {
   stats_.break_even = layer_.break_even;
-  stats_.memory_bytes = sorter_.memory_bytes() + logits_.memory_bytes() + slots_.bytes() + named_.bytes() +
-                        rows_.bytes() + numbers_.bytes() + offsets_.bytes() + columns_.bytes() + values_.bytes() +
-                        by_union_.bytes() + seen_.bytes() + union_.bytes() + fed_.bytes() + row_map_.bytes() +
-                        lse_.bytes();
+  stats_.memory_bytes = sorter_.memory_bytes() + logits_.bytes() + slots_.bytes() + named_.bytes() + rows_.bytes() +
+                        numbers_.bytes() + offsets_.bytes() + columns_.bytes() + values_.bytes() + by_union_.bytes() +
+                        seen_.bytes() + union_.bytes() + fed_.bytes() + row_map_.bytes() + lse_.bytes();
 }
 
 // Writes the call's slots; all that the session would refuse of a list is refused here, before any slot is stepped.
@@ -206,12 +206,15 @@ int64_t HiddenStep::step_some(const Call& call, int64_t first) {
   check_children(first, end);
   for (int64_t i = first; i < end; ++i) by_union_[i] = wants_union(first, i);
   multiply_children(first, end);
-  for (int64_t i = first; i < end; ++i) {
+  for (int64_t i = first; i < end;) {
     if (by_union_[i]) {
-      step_union(call, first, i);
-    } else {
-      step_children(call, first, i);
+      step_union(call, first, i++);
+      continue;
     }
+    int64_t n = 1;
+    while (i + n < end && !by_union_[i + n]) ++n;
+    step_children(call, first, i, n);
+    i += n;
   }
   return end - first;
 }
@@ -261,37 +264,39 @@ void HiddenStep::multiply_children(int64_t first, int64_t end) {
   const auto for_each_beam = [&](const auto& visit) {
     for (int64_t i = first; i < end; ++i)
       for (int64_t m = 0; !by_union_[i] && m < live(i); ++m)
-        visit(i * beams() + m, columns_of(first, i, m), children_of(first, i, m));
+        visit((i - first) * beams() + m, columns_of(first, i, m), children_of(first, i, m));
   };
   sorter_.begin();
   for_each_beam([&](int64_t, const int32_t* columns, int64_t n) { sorter_.count(columns, n); });
-  sorter_.place();
+  sorter_.place((end - first) * beams());
   for_each_beam([&](int64_t row, const int32_t* columns, int64_t n) {
     sorter_.add(static_cast<int32_t>(row), columns, n, columns - columns_.data());
   });
   PairList list = sorter_.list();
-  list.rows = rows_.data();
+  list.rows = rows_.data() + first * beams();
   list.values = values_.data();
   multiply_pairs(config_.workers, layer_, list);
-  stats_.products += list.starts[list.count];
-  stats_.weight_rows += list.count;
-  stats_.weight_bytes += list.count * layer_.width * dtype_bytes(layer_.dtype);
+  stats_.products += list.count();
+  stats_.weight_rows += list.column_count;
+  stats_.weight_bytes += list.column_count * layer_.width * dtype_bytes(layer_.dtype);
 }
 
 float HiddenStep::lse_of(const Call& call, int64_t i, int64_t m) const {
   return call.args->lse[numbers_[i * beams() + m]];
 }
 
-void HiddenStep::step_children(const Call& call, int64_t first, int64_t i) {
-  logits_.begin();
-  for (int64_t m = 0; m < beams(); ++m) {
-    const int64_t n = m < live(i) ? children_of(first, i, m) : 0;
-    const int32_t* columns = columns_of(first, i, m);
-    row_map_[m] = logits_.add(columns, values_.data() + (columns - columns_.data()), n);
-    if (call.args->lse != nullptr && n > 0) lse_[row_map_[m]] = lse_of(call, i, m);
-  }
-  ++stats_.child_slots;
-  step_slot(call, i, logits_.rows());
+// The slots [i, i + n), which follow each other in the lists too.
+void HiddenStep::step_children(const Call& call, int64_t first, int64_t i, int64_t n) {
+  const int64_t* offsets = offsets_.data() + (i - first) * beams();
+  for (int64_t at = 0; call.args->lse != nullptr && at < n * beams(); ++at)
+    if (offsets[at + 1] > offsets[at]) lse_[at] = call.args->lse[numbers_[i * beams() + at]];
+  stats_.child_slots += n;
+  const sidbeam_rows rows =
+      sidbeam_rows_dense(values_.data(), SIDBEAM_DTYPE_F32, 0, 1, offsets_[(i - first + n) * beams()]);
+  sidbeam_step_args args = step_args(call, i, n);
+  args.rows = &rows;
+  args.child_offsets = offsets;
+  step_session(args);
 }
 
 void HiddenStep::step_union(const Call& call, int64_t first, int64_t i) {
@@ -315,21 +320,28 @@ void HiddenStep::step_tiles(const Call& call, int64_t i, const int32_t* columns,
     if (call.args->lse != nullptr) lse_[fed] = lse_of(call, i, m);
     fed_[fed++] = row;
   }
-  multiply_tiles(config_.workers, layer_, {columns, column_count, fed_.data(), fed, logits_.dense(), layer_.columns});
+  multiply_tiles(config_.workers, layer_, {columns, column_count, fed_.data(), fed, logits_.data(), layer_.columns});
   stats_.products += fed * column_count;
-  step_slot(call, i, sidbeam_rows_dense(logits_.dense(), SIDBEAM_DTYPE_F32, 0, fed, layer_.columns));
-}
-
-void HiddenStep::step_slot(const Call& call, int64_t i, const sidbeam_rows& rows) {
-  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
-  args.slots = slots_.data() + i;
-  args.count = 1;
+  const sidbeam_rows rows = sidbeam_rows_dense(logits_.data(), SIDBEAM_DTYPE_F32, 0, fed, layer_.columns);
+  sidbeam_step_args args = step_args(call, i, 1);
   args.rows = &rows;
   args.row_map = row_map_.data();
+  step_session(args);
+}
+
+// What the steps of the slots [i, i + n) have in common.
+sidbeam_step_args HiddenStep::step_args(const Call& call, int64_t i, int64_t n) const {
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  args.slots = slots_.data() + i;
+  args.count = n;
   args.lse = call.args->lse != nullptr ? lse_.data() : nullptr;
   args.soft_cap = layer_.soft_cap;
-  args.inverse_temperature =
-      call.args->inverse_temperatures != nullptr ? call.args->inverse_temperatures[i] : call.args->inverse_temperature;
+  args.inverse_temperature = call.args->inverse_temperature;
+  if (call.args->inverse_temperatures != nullptr) args.inverse_temperatures = call.args->inverse_temperatures + i;
+  return args;
+}
+
+void HiddenStep::step_session(const sidbeam_step_args& args) const {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   check_status(sidbeam_session_step(config_.session, &args, &error), error);
 }

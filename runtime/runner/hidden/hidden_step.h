@@ -5,7 +5,6 @@
 
 #include "runner/hidden/output_layer.h"
 #include "runner/hidden/pairs.h"
-#include "runner/hidden/sparse_rows.h"
 #include "sidbeam/hidden.h"
 #include "support/executor.h"
 
@@ -71,11 +70,12 @@ class HiddenStep final : public HiddenSteps {
   void check_children(int64_t first, int64_t end) const;
   bool wants_union(int64_t first, int64_t i);
   void multiply_children(int64_t first, int64_t end);
-  void step_children(const Call& call, int64_t first, int64_t i);
+  void step_children(const Call& call, int64_t first, int64_t i, int64_t n);
   void step_union(const Call& call, int64_t first, int64_t i);
   void step_product(const Call& call, int64_t i);
   void step_tiles(const Call& call, int64_t i, const int32_t* columns, int64_t column_count);
-  void step_slot(const Call& call, int64_t i, const sidbeam_rows& rows);
+  sidbeam_step_args step_args(const Call& call, int64_t i, int64_t n) const;
+  void step_session(const sidbeam_step_args& args) const;
   float lse_of(const Call& call, int64_t i, int64_t m) const;
 
   HiddenConfig config_;
@@ -84,7 +84,6 @@ class HiddenStep final : public HiddenSteps {
   int64_t most_pairs_ = 0;
   int32_t path_ = SIDBEAM_HIDDEN_FASTEST;  // of the call
   PairSorter sorter_;
-  SparseRows logits_;
   Buffer<int32_t> slots_;      // [S] of the call
   Buffer<bool> named_;         // [S]
   Buffer<const float*> rows_;  // [S, M] hidden states of each beam of the call's slots; nullptr: none
@@ -95,9 +94,10 @@ class HiddenStep final : public HiddenSteps {
   Buffer<bool> by_union_;      // [S]
   Buffer<uint32_t> seen_;      // [columns] the last union that a column was found in
   Buffer<int32_t> union_;      // [columns]
+  Buffer<float> logits_;       // [M, columns] of a tile
   Buffer<const float*> fed_;   // [M] rows of a tile
   Buffer<int32_t> row_map_;    // [M]
-  Buffer<float> lse_;          // of the rows of logits_
+  Buffer<float> lse_;          // [S, M] of the rows of a step
   uint32_t unions_ = 0;
   int64_t union_count_ = 0;
   sidbeam_hidden_stats stats_ = SIDBEAM_HIDDEN_STATS_INIT;

@@ -39,10 +39,12 @@ double measure_break_even(const OutputLayer& layer) {
   for (int32_t column = 0; column < columns; ++column) {
     listed.push_back(column);
     for (int32_t row = 0; row < kBeams; ++row)
-      if ((row * 7 + column) % kSpread == 0) pairs.push_back({row, static_cast<int32_t>(pairs.size())});
+      if ((row * 7 + column) % kSpread == 0) pairs.push_back({row, column, static_cast<int32_t>(pairs.size())});
     starts.push_back(static_cast<int32_t>(pairs.size()));
   }
-  PairList list{listed.data(), starts.data(), columns, pairs.data(), rows.data(), values.data()};
+  PairList list;
+  list.columns = listed.data(), list.column_count = columns, list.starts = starts.data();
+  list.pairs = pairs.data(), list.rows = rows.data(), list.values = values.data();
   const TileList tiles{nullptr, columns, rows.data(), kBeams, values.data(), columns};
   const Workers workers{layer.target, nullptr};
   const double by_pair =

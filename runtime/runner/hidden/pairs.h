@@ -1,7 +1,8 @@
-// The children of many beams, sorted by column: which rows of weights are needed, and by whom.
+// The children of many beams, sorted by chunks of columns: which rows of weights are needed, and by whom.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "runner/hidden/dots.h"
@@ -9,27 +10,45 @@
 
 namespace sidbeam::runner {
 
+struct PairLimits {
+  int64_t columns = 0, rows = 0, pairs = 0, width = 0, threads = 1;
+  // Inputs of all rows' hidden states, of a block, that stay in a second-level cache by themselves. (Chunks made steps
+  // of one request a third slower.)
+  int64_t near_inputs = 1 << 19;
+
+  // Whether columns may be taken in chunks, where there are `count` rows.
+  bool may_chunk(int64_t count) const { return count * std::min(width, kDotBlock) > near_inputs; }
+};
+
 // One thread at a time.
 class PairSorter {
  public:
-  PairSorter(const Allocator& allocator, int64_t columns, int64_t most_pairs);
+  PairSorter(const Allocator& allocator, const PairLimits& limits);
 
   void begin();
   // The row's products with columns [count]: into values first_value, first_value + 1, ...
   void count(const int32_t* columns, int64_t count);
-  // After all have been counted: the same again, row by row.
-  void place();
+  // After all have been counted, of `rows` rows: the same again, row by row.
+  void place(int64_t rows);
   void add(int32_t row, const int32_t* columns, int64_t count, int64_t first_value);
-  // After all have been added; columns rise. `rows` and `values` are left to the caller.
-  PairList list() const;
+  // After all have been added. `rows` and `values` are left to the caller.
+  const PairList& list() const { return list_; }
 
-  int64_t memory_bytes() const { return starts_.bytes() + distinct_.bytes() + begins_.bytes() + pairs_.bytes(); }
+  int64_t memory_bytes() const {
+    return ranks_.bytes() + columns_.bytes() + starts_.bytes() + pairs_.bytes() + packed_.bytes();
+  }
 
  private:
-  Buffer<int32_t> starts_;             // [columns] while counting: pairs; then where the next one goes
-  Buffer<int32_t> distinct_, begins_;  // columns that have pairs, and where these begin
+  PairLimits limits_;
+  // [columns] while counting: pairs; then the column's number among those that have some, or, in chunks of one column,
+  // where its next pair goes.
+  Buffer<int32_t> ranks_;
+  Buffer<int32_t> columns_;  // those that have some, and room for one more
+  // [chunks + 1] of pairs; in chunks of several columns, [chunk + 1] is where its next pair goes while they are added.
+  Buffer<int32_t> starts_;
   Buffer<Pair> pairs_;
-  int64_t distinct_count_ = 0;
+  Buffer<float> packed_;
+  PairList list_;
 };
 
 }  // namespace sidbeam::runner

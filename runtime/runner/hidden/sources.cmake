@@ -4,5 +4,4 @@ target_sources(sidbeam_runner_core PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/hidden_step.cc
   ${CMAKE_CURRENT_LIST_DIR}/output_layer.cc
   ${CMAKE_CURRENT_LIST_DIR}/pairs.cc
-  ${CMAKE_CURRENT_LIST_DIR}/sparse_rows.cc
 )

@@ -46,6 +46,17 @@ static void memory_of_the_host_is_refused_by_name(void) {
   tear_down(&b);
 }
 
+static void logits_of_children_alone_are_refused(void) {
+  static const int64_t offsets[SLOTS * BEAMS + 1] = {0};
+  bench b = set_up_with(SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_VALID);
+  sidbeam_rows rows = b.rows;
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  args.rows = &rows;
+  args.child_offsets = offsets;
+  STEP_FAILS(b, &args, SIDBEAM_UNSUPPORTED, "child_offsets is given, expected NULL on CUDA");
+  tear_down(&b);
+}
+
 static void children_are_listed_in_the_devices_memory_alone(void) {
   static const int32_t slots[SLOTS] = {0, 1};
   int64_t offsets[SLOTS * BEAMS + 1] = {0};
@@ -284,6 +295,7 @@ static void a_device_without_pools_needs_an_allocator(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(memory_of_the_host_is_refused_by_name),
+      TEST(logits_of_children_alone_are_refused),
       TEST(children_are_listed_in_the_devices_memory_alone),
       TEST(lists_that_the_host_reads_are_refused_on_the_device),
       TEST(buffers_of_items_are_on_the_device),

@@ -103,7 +103,7 @@ class HiddenStep(Handle):
     - ``session``: on the CPU. Of normalization "valid", or with ``lse``, only the children's columns are computed.
     - ``layer``: its columns are those of the session's vocabulary.
     - ``path``: "fastest", "children" or "product", see :class:`HiddenPath`.
-    - ``children``: products of beam and child that are held at a time, 8 bytes each; 0: 2^22, or as many as there can
+    - ``children``: products of beam and child that are held at a time, 20 bytes each; 0: 2^22, or as many as there can
       be.
 
     Raises :class:`InvalidArgument`, :class:`Unsupported` (a session on CUDA), :class:`OutOfMemory`.

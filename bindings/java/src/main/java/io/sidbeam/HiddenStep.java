@@ -38,7 +38,7 @@ public final class HiddenStep extends NativeObject {
    * @param session on the CPU; held
    * @param layer of the columns that the session's vocabulary has; held
    * @param path how logits are computed
-   * @param children products of beam and child that are held at a time, 8 bytes each; 0: 2^22, or as many as there can
+   * @param children products of beam and child that are held at a time, 20 bytes each; 0: 2^22, or as many as there can
    *     be
    */
   public HiddenStep(Session session, OutputLayer layer, HiddenPath path, long children) {
