@@ -60,9 +60,10 @@ struct ListTile {
   int32_t first, count;
 };
 
-// Heads are gone through one by one, so that a key is a few lines of a row that the caches seldom hold.
-// They are fetched so many rows ahead.
+// A row's keys are fetched so many rows before they are read.
 inline constexpr int64_t kRowsAhead = 4;
+
+// Heads are gone through one by one, so that a key is a few lines of a row that the caches seldom hold.
 template <class Element>
 HWY_INLINE void prefetch(const Element* row, int32_t head_dim) {
   for (int64_t k = 0; k < head_dim; k += kLine / static_cast<int64_t>(sizeof(Element))) __builtin_prefetch(row + k);
