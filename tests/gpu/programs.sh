@@ -8,7 +8,7 @@ gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_capture tests/gpu/gpu_gr
   samples/cuda_host
   tests/gpu/runner/gpu_runner_attention tests/gpu/runner/gpu_runner_draft
   tests/gpu/runner/gpu_runner_draft_refusals tests/gpu/runner/gpu_runner_forward
-  tests/gpu/runner/gpu_runner_hidden tests/gpu/runner/gpu_runner_hidden_refusals
+  tests/gpu/runner/gpu_runner_head tests/gpu/runner/gpu_runner_hidden tests/gpu/runner/gpu_runner_hidden_refusals
   tests/gpu/runner/gpu_runner_lane tests/gpu/runner/gpu_runner_shared_kv
   tests/gpu/runner/gpu_runner_speculate tests/gpu/runner/gpu_runner_times tests/gpu/runner/gpu_runner_tree"
 gpu_libraries="runtime/libsidbeam.so.1 runtime/libsidbeam_cuda.so.1 runtime/runner/libsidbeam_runner_cuda.so.1"
@@ -31,8 +31,8 @@ build_programs() {
     -DCMAKE_PREFIX_PATH="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")/nlohmann}" &&
     cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_capture gpu_graphs gpu_sampling gpu_speculation \
       gpu_log_sum_exp gpu_differential gpu_bench gpu_runner_attention gpu_runner_draft gpu_runner_draft_refusals \
-      gpu_runner_forward gpu_runner_hidden gpu_runner_hidden_refusals gpu_runner_lane gpu_runner_shared_kv \
-      gpu_runner_speculate gpu_runner_times gpu_runner_tree sidbeam_cuda_host
+      gpu_runner_forward gpu_runner_head gpu_runner_hidden gpu_runner_hidden_refusals gpu_runner_lane \
+      gpu_runner_shared_kv gpu_runner_speculate gpu_runner_times gpu_runner_tree sidbeam_cuda_host
 }
 
 # A hash of all that the programs are made of.

@@ -132,7 +132,7 @@ run_tests() {
   part log-sum-exp 60 "$bin/tests/gpu/gpu_log_sum_exp"
   part differential 110 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink
   part cuda-host 30 "$bin/samples/cuda_host"
-  for tool in attention draft draft_refusals forward hidden hidden_refusals lane shared_kv speculate tree; do
+  for tool in attention draft draft_refusals forward head hidden hidden_refusals lane shared_kv speculate tree; do
     part "runner-$tool" 60 env SIDBEAM_RUNNER_CUDA_LIBRARY="$bin/runtime/runner/libsidbeam_runner_cuda.so.1" \
       "$bin/tests/gpu/runner/gpu_runner_$tool"
   done
