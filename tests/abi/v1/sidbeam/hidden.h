@@ -90,7 +90,7 @@ typedef struct sidbeam_hidden_config {
   /* Both outlive the object. */
   sidbeam_session* session;
   const sidbeam_output_layer* layer;
-  /* Products of beam and child that are held at a time, 8 bytes each, at least 1; slots are taken together as far as
+  /* Products of beam and child that are held at a time, 20 bytes each, at least 1; slots are taken together as far as
    * they fit, and one that does not fit by itself is multiplied whole. On CUDA 4 bytes each; beams that do not fit are
    * multiplied whole. 0: 2^22, or S*M*columns if that is less. */
   int64_t children;
@@ -104,8 +104,9 @@ typedef struct sidbeam_hidden_config {
 #define SIDBEAM_HIDDEN_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_hidden_config), SIDBEAM_HIDDEN_FASTEST, NULL, NULL, 0, 0, 0, NULL, NULL, NULL }
 
-/* Takes all memory: about that of one slot's logits, M * columns f32, on CUDA of all slots', of which steps at list
- * levels touch little. On CUDA it is freed when the object is destroyed: its work must have ended.
+/* Takes all memory: about that of one slot's logits, M * columns f32, and up to a mebibyte per thread; on CUDA of all
+ * slots' logits, of which steps at list levels touch little, and it is freed when the object is destroyed: its work
+ * must have ended.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (a session on another device than the layer), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_hidden_create(
     const sidbeam_hidden_config* config, sidbeam_hidden** out, sidbeam_error* err);

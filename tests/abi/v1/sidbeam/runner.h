@@ -128,7 +128,9 @@ typedef struct sidbeam_level {
 
 /* How a draft's levels are verified (AtSpeed; speculate.h). */
 enum {
-  SIDBEAM_SPECULATE_STRICT = 0, /* results have the bits that the target gives alone, whatever the draft */
+  /* Results have the bits that the target gives alone, whatever the draft; on CUDA except for the rounding of products
+   * and of attention, which have other numbers of rows there. */
+  SIDBEAM_SPECULATE_STRICT = 0,
   /* Draws from the target's distribution, verified as sidbeam_relaxed_verify() does. At each level p is that of all
    * valid continuations, by one code, of the request's different beams, by their whole log-probability; q is the same
    * of the draft. A level goes on where all beams are nodes of the round's tree; where the tree has no drafts, beams
@@ -139,8 +141,11 @@ enum {
    *                        SIDs as beams were asked for, unless there is none at all; the same may be there repeatedly.
    *   without replacement  N >= M: a result has different SIDs, min(beams, continuations there are) at each level, only
    *                        approximately by the target's law (the form of the paper's code).
+   * Where SIDs vary in length, the end is a continuation as codes are. A beam that has ended has one continuation,
+   * itself, with the log-probability that it has, and is there at the next level only if that is drawn. The draws of
+   * the first level at which all beams have ended are the result.
    * Logits of `model` that are NaN or +inf where they are read end the request; those of the draft only draft nothing.
-   * Strategy TRIE, SIDs of fixed length. */
+   * Strategy TRIE. */
   SIDBEAM_SPECULATE_RELAXED = 1
 };
 
@@ -199,10 +204,12 @@ typedef struct sidbeam_runner_config {
   /* Instruction set of the model's arithmetic on the CPU, as in sidbeam_runtime_config; NULL: the best there is. */
   const char* cpu_target;
 
-  /* Speculation: a smaller model of the same vocabulary, held, on the CPU as `model`; NULL: none. In a round it writes
-   * all levels that are left but the last by beam search of its own, and one pass of `model` checks them; the first
-   * round's passes read the prompt as well. The requests of a batch go through rounds together. `adjust` must be NULL,
-   * requests have no shared_kv, and a running request that is cancelled ends at its next round. */
+  /* Speculation: a smaller model of the same vocabulary, held, where `model` is: on the CPU, or on its CUDA device.
+   * NULL: none. In a round it writes all levels that are left but the last by beam search of its own, and one pass of
+   * `model` checks them; the first round's passes read the prompt as well. The requests of a batch go through rounds
+   * together. `adjust` must be NULL, requests have no shared_kv, and a running request that is cancelled ends at its
+   * next round. On CUDA the lane's thread waits for the device after every level, drafted or verified, since trees are
+   * made on the host; logits stay on the device, except with SIDBEAM_SPECULATE_RELAXED, which draws on the host. */
   sidbeam_model* draft;
   int32_t speculate; /* SIDBEAM_SPECULATE_* */
   /* N, M .. SIDBEAM_MAX_BEAMS: beams of the draft's search; 0: M. A request of fewer beams than M drafts as many fewer
@@ -211,7 +218,8 @@ typedef struct sidbeam_runner_config {
   int32_t without_replacement; /* 1: of SIDBEAM_SPECULATE_RELAXED, see there; needed where N > M */
   /* SIDBEAM_MODE_SEARCH or SIDBEAM_MODE_STOCHASTIC (sampling.h): a request then gets a draw of SIDs without replacement
    * by the model's own law, keyed by its seed and sampling_request, best perturbed score first. With a draft, which
-   * shares the noise, it has the same bits. Not with SIDBEAM_SPECULATE_RELAXED, and on the CPU alone. */
+   * shares the noise, it has the same bits (on CUDA as SIDBEAM_SPECULATE_STRICT says). Not with
+   * SIDBEAM_SPECULATE_RELAXED. */
   int32_t mode;
 
   /* SIDBEAM_STRATEGY_SORTED_TOPK and HASH_FINAL: codes per beam that are looked up; 0: M. */
@@ -332,9 +340,9 @@ typedef struct sidbeam_runner_stats {
 
 /* Makes a runner, its lanes' memory and its threads. It holds the runtime, the models, the head and the constraint.
  * Errors: INVALID_ARGUMENT (also a draft of another vocabulary, or of fewer beams than M; a head of another width,
- * catalogue or codebook), UNSUPPORTED (also a draft or mode STOCHASTIC where a model is on CUDA, what
- * SIDBEAM_SPECULATE_RELAXED excludes, and a head for SIDs of variable length), MISSING_SECTION (as
- * sidbeam_session_create), NO_DEVICE, OUT_OF_MEMORY. */
+ * catalogue or codebook), UNSUPPORTED (also a draft that is not where the model is, what SIDBEAM_SPECULATE_RELAXED
+ * excludes, and a head for SIDs of variable length), MISSING_SECTION (as sidbeam_session_create), NO_DEVICE,
+ * OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_create(
     sidbeam_runtime* runtime, const sidbeam_runner_config* config, sidbeam_runner** out, sidbeam_error* err);
 /* Runs one request on this thread, as soon as it is its turn and a lane is free, and calls done() before it returns;

@@ -158,9 +158,14 @@ typedef struct sidbeam_step_args {
   const float* inverse_temperatures;
   const float* soft_caps;
   void* stream; /* CUDA stream; not read on the CPU */
+  /* For hosts that compute the logits of sidbeam_session_children() alone: `rows` are one row of just those, in the
+   * order of its columns, for the same slots (rows.slots 0, rows.rows 1), and these are its offsets, [count * M + 1].
+   * lse is [count, M] then. A beam with another number of logits than children has a bad row (SIDBEAM_SLOT_BAD_ROW).
+   * NULL: whole rows. UNSUPPORTED where that call is, and on CUDA. */
+  const int64_t* child_offsets;
 } sidbeam_step_args;
 #define SIDBEAM_STEP_ARGS_INIT \
-  { (uint32_t)sizeof(sidbeam_step_args), NULL, 0, NULL, NULL, NULL, 0.0f, 0.0f, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_step_args), NULL, 0, NULL, NULL, NULL, 0.0f, 0.0f, NULL, NULL, NULL, NULL }
 
 /* Views of the session's arrays, at fixed addresses as long as it lives; contents change with start, step and stop. On
  * CUDA get_beams gives addresses of the device, fetch of pinned memory of the host. */

@@ -146,7 +146,7 @@ SIDBEAM_API void sidbeam_speculation_destroy(sidbeam_speculation* speculation);
  * extensions of the current beams by one code. It is a calculation over lists: extension i has the log-probabilities
  * target[i] and draft[i], those of the whole sequence, whose order is the caller's (beam m and code t as m * V + t,
  * say). p(i) is exp(inverse_temperature * target[i]), q(i) the same of draft[i], each normalized over the list; -inf is
- * no extension. Equal sequences must be one extension.
+ * no extension. Equal sequences must be one extension, and one that has ended (SIDs of variable length) is its own.
  *
  *   draw -> the drafts of a level, from q -> ... -> the target's model on the tree of all drafts -> verify, level by
  *           level, while it says so -> draw from p for the level after
