@@ -14,7 +14,8 @@ endfunction()
 
 function(precompile_library)
   precompile(sidbeam_core)
-  # Files with options of their own, or with Highway's.
+  # Files with options of their own, or with Highway's. (With sanitizers clang's optimiser takes half a minute for some
+  # of these. -O0 was tried: their tests and the fuzzers take longer by more than that.)
   set(own backend/cpu/kernels.cc support/hashing_avx2.cc support/hashing_avx512.cc index/verify/bulk_avx2.cc
           index/verify/bulk_avx512.cc)
   list(TRANSFORM own PREPEND ${PROJECT_SOURCE_DIR}/runtime/)
