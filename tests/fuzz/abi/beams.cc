@@ -78,6 +78,17 @@ std::vector<int32_t> steppable(const sidbeam_beams& beams) {
   return slots;
 }
 
+Bystanders::Bystanders(const Session& session) : session_(session), before_(snapshot(session.beams)) {
+  for (int32_t slot = 0; slot < session.config.slots; ++slot) slots_.push_back(snapshot(session.beams, slot));
+}
+
+void Bystanders::check(sidbeam_status status, const std::vector<int32_t>& named) const {
+  FUZZ_CHECK(status == SIDBEAM_OK || snapshot(session_.beams) == before_);
+  for (int32_t slot = 0; slot < session_.config.slots; ++slot)
+    if (std::find(named.begin(), named.end(), slot) == named.end())
+      FUZZ_CHECK(snapshot(session_.beams, slot) == slots_[static_cast<size_t>(slot)]);
+}
+
 bool is_live(const sidbeam_beams& beams, int32_t slot, int32_t m) {
   return beams.states[int64_t{slot} * beams.beams + m] != -1;
 }

@@ -186,9 +186,9 @@ void make_session(World& world) {
 }
 
 std::span<const Operation> session_operations() {
-  static constexpr Operation kAll[] = {create,    get_beams, get_stats, get_counters, get_children, destroy,
-                                       start,     start,     step,      step,         step,         step,
-                                       get_items, get_items, get_items, stop};
+  static constexpr Operation kAll[] = {create,        get_beams, get_stats, get_counters, get_children, destroy,
+                                       start,         start,     step,      step,         step,         step,
+                                       step_children, get_items, get_items, get_items,    stop};
   return kAll;
 }
 

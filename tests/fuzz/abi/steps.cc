@@ -172,25 +172,6 @@ void note_started(Session& session, const Start& start) {
   }
 }
 
-// Slots that a call did not name stay as they were, and on an error all do.
-class Bystanders {
- public:
-  Bystanders(const Session& session) : session_(session), before_(snapshot(session.beams)) {
-    for (int32_t slot = 0; slot < session.config.slots; ++slot) slots_.push_back(snapshot(session.beams, slot));
-  }
-  void check(sidbeam_status status, const std::vector<int32_t>& named) const {
-    FUZZ_CHECK(status == SIDBEAM_OK || snapshot(session_.beams) == before_);
-    for (int32_t slot = 0; slot < session_.config.slots; ++slot)
-      if (std::find(named.begin(), named.end(), slot) == named.end())
-        FUZZ_CHECK(snapshot(session_.beams, slot) == slots_[static_cast<size_t>(slot)]);
-  }
-
- private:
-  const Session& session_;
-  std::vector<uint8_t> before_;
-  std::vector<std::vector<uint8_t>> slots_;
-};
-
 struct Step {
   std::vector<int32_t> batch;    // the slot of each place of the batch
   std::vector<int32_t> stepped;  // of those the ones that will be

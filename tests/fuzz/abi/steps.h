@@ -12,6 +12,7 @@ void judge_strategy(const sidbeam_session_config& config, const sidbeam_index_in
 void start(World& world);
 void start(World& world, Session& session);
 void step(World& world);
+void step_children(World& world);
 void get_items(World& world);
 void stop(World& world);
 
