@@ -49,14 +49,12 @@ class Shared : public AttentionMethod {
     call.shared = &kv_;
     call.depth = data_.step.depth;
     call.ancestors = ancestors_.data();
-    call.unshared_keys = unshared_keys();
-    call.unshared_values = unshared_values();
+    call.unshared = unshared();
     return attend(plan_, {&call, 1}, scratch_.data());
   }
 
  protected:
-  virtual const float* unshared_keys() const { return data_.unshared_keys.data(); }
-  virtual const float* unshared_values() const { return data_.unshared_values.data(); }
+  virtual KvRows unshared() const { return rows_of(data_.unshared_keys, data_.unshared_values, data_.step.kv_row()); }
 
   const StepData& data_;
   SharedKv kv_;
@@ -82,8 +80,7 @@ class SharedInPlace : public Shared {
   std::string name() const override { return "shared, moved in place"; }
 
  protected:
-  const float* unshared_keys() const override { return keys_.data(); }
-  const float* unshared_values() const override { return values_.data(); }
+  KvRows unshared() const override { return rows_of(keys_, values_, data_.step.kv_row()); }
 
  private:
   std::vector<float> keys_, values_;
