@@ -163,6 +163,7 @@ void change_config(ModelInput& input, Random& random) {
 
 // One tensor of a header, which stays a header.
 void change_tensor(Json& header, Random& random) {
+  if (header.empty()) return;  // change_json() may have erased the last one
   Json& tensor = *std::next(header.begin(), static_cast<std::ptrdiff_t>(random.below(header.size())));
   if (!tensor.is_object() || !tensor.contains("shape") || !tensor["shape"].is_array()) return;
   Json& shape = tensor["shape"];
