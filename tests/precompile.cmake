@@ -1,13 +1,33 @@
-# Targets with many files read the standard headers once; each target on its own, since flags must agree. Tests always
-# do; the library and the command do with SIDBEAM_PRECOMPILE, while another build proves that their includes are
-# complete.
+# Standard headers are read once for a target, or once for several whose flags agree. Tests always do so; the library
+# and the command do with SIDBEAM_PRECOMPILE, while another build proves that their includes are complete.
 # SPDX-License-Identifier: Apache-2.0
 
 # precompile(TARGET HEADER ...)   the headers, and those that most files here include
 function(precompile target)
   target_precompile_headers(${target} PRIVATE ${ARGN} <algorithm> <array> <atomic> <cstdint> <cstring> <functional>
     <memory> <mutex> <random> <span> <string> <thread> <vector>)
-  # ccache needs these to reuse objects; without them clang's header would record when its own headers were written.
+  precompiled_options(${target})
+endfunction()
+
+# precompile_as(OTHER TARGET ...)   takes those of OTHER: all of them libraries or all of them programs, and all or none
+# of them with -O0. Definitions may differ.
+function(precompile_as other)
+  foreach(target IN LISTS ARGN)
+    target_precompile_headers(${target} REUSE_FROM ${other})
+    precompiled_options(${target})
+  endforeach()
+endfunction()
+
+# precompiled_program(NAME HEADER ...)   makes a program that has headers and nothing else, for others to take
+function(precompiled_program name)
+  file(CONFIGURE OUTPUT ${name}.cc CONTENT "int main() {}\n")
+  add_executable(${name} EXCLUDE_FROM_ALL ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  target_link_libraries(${name} PRIVATE sidbeam_options)
+  precompile(${name} ${ARGN})
+endfunction()
+
+# ccache needs these to reuse objects; without them clang's header would record when its own headers were written.
+function(precompiled_options target)
   target_compile_options(${target} PRIVATE
     $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess> "$<$<CXX_COMPILER_ID:Clang>:SHELL:-Xclang -fno-pch-timestamp>")
 endfunction()
@@ -27,6 +47,6 @@ function(precompile_library)
     set_source_files_properties(${own} TARGET_DIRECTORY sidbeam_runner_core PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
   endif()
   if(TARGET sidbeam_cli)
-    precompile(sidbeam_cli <nlohmann/json.hpp>)
+    precompile(sidbeam_cli)
   endif()
 endfunction()

@@ -6,16 +6,16 @@
 namespace cli {
 
 Json found_json(const Found& found) {
-  Json beams = Json::array();
+  std::vector<Json> beams;
   for (const Beam& beam : found.beams) {
     beams.push_back(
         {{"sid", beam.sid}, {"ordinal", beam.ordinal}, {"score", printable(beam.score)}, {"items", beam.items}});
   }
   Json json{{"live", found.beams.size()}, {"error", found.bad_row ? Json("bad_row") : Json(nullptr)}, {"beams", beams}};
   if (found.speculation) {
-    json["rounds"] = found.speculation->rounds;
-    json["target_calls"] = found.speculation->rounds;  // a round is one
-    json["accepted_levels"] = found.speculation->accepted_levels;
+    json.add("rounds", found.speculation->rounds);
+    json.add("target_calls", found.speculation->rounds);  // a round is one
+    json.add("accepted_levels", found.speculation->accepted_levels);
   }
   return json;
 }

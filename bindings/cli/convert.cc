@@ -20,6 +20,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <utility>
 
 #include "abi.h"
 #include "commands.h"
@@ -70,6 +71,8 @@ void check(const Options& o, const sidbeam_index_info& info, const Numbering& n)
   }
 }
 
+using Shapes = std::vector<std::pair<std::string, std::string>>;  // of files by their names
+
 // One .npy file: its elements are zero, and take no memory, until they are set. The index's counts give its size; its
 // SIDs give what is set. These agree, since the index is verified, unless somebody writes to it meanwhile.
 template <class T>
@@ -101,9 +104,9 @@ class Array {
     data_.reset();
     file_.sync();
   }
-  void commit(Json& arrays) {
+  void commit(Shapes& shapes) {
     file_.commit();
-    arrays[name_] = shape_;
+    shapes.emplace_back(name_, shape_);
   }
 
  private:
@@ -158,16 +161,16 @@ class Converter {
     finish();
   }
 
-  Json commit() {
+  Shapes commit() {
     each([](auto& array) {
       throw_if_interrupted();
       array.write();
     });
     throw_if_interrupted();
     // From the first file on there is no way back.
-    Json arrays = Json::object();
-    each([&arrays](auto& array) { array.commit(arrays); });
-    return arrays;
+    Shapes shapes;
+    each([&shapes](auto& array) { array.commit(shapes); });
+    return shapes;
   }
 
  private:
@@ -252,8 +255,10 @@ void run(const Options& o) {
   const Folder folder(o.directory);
   Converter converter(o, index.get(), info, numbering);
   converter.fill();
-  const Json arrays = converter.commit();
+  const Shapes shapes = converter.commit();
   if (o.json) {
+    Json arrays;
+    for (const auto& [name, shape] : shapes) arrays.add(name, shape);
     return print_json(Json{{"output_dir", o.directory},
                            {"vocab_size", numbering.codes},
                            {"dense_levels", o.dense_levels},
@@ -263,9 +268,7 @@ void run(const Options& o) {
                            {"seconds", watch.seconds()}});
   }
   Table table{2, {{"array", "shape"}}};
-  for (const auto& [name, shape] : arrays.items()) {
-    table.rows.push_back({o.directory + "/" + name + ".npy", shape.get<std::string>()});
-  }
+  for (const auto& [name, shape] : shapes) table.rows.push_back({o.directory + "/" + name + ".npy", shape});
   print(table.text());
 }
 

@@ -110,7 +110,7 @@ void run(const Options& o) {
   std::vector<std::string> texts;
   for (int64_t first = 0; first < requests; first += decoder.slots()) {
     for (const Found& found : decoder.decode(first, std::min(decoder.slots(), requests - first)))
-      texts.push_back(o.search.json ? dump(found_json(found)) : found_table(found));
+      texts.push_back(o.search.json ? found_json(found).text() : found_table(found));
   }
   print(document(texts, o.search.json));
 }

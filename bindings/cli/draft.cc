@@ -55,7 +55,7 @@ class Drafts {
     std::vector<std::string> texts;
     for (int64_t first = 0; first < requests_; first += batch_) {
       for (const Found& found : decode(first, std::min(batch_, requests_ - first)))
-        texts.push_back(o_.json ? dump(found_json(found)) : found_table(found));
+        texts.push_back(o_.json ? found_json(found).text() : found_table(found));
     }
     return texts;
   }

@@ -66,14 +66,15 @@ Inspection gather(const std::string& path) {
 
 Json inspection_json(const Inspection& x) {
   const sidbeam_index_info& info = x.info;
-  Json sections = Json::array(), metadata = Json::object(), items_per_sid = Json::array();
+  std::vector<Json> sections, items_per_sid;
+  Json metadata;
   for (const sidbeam_section_info& s : x.sections) {
     sections.push_back({{"kind", s.kind},
                         {"level", s.level < 0 ? Json(nullptr) : Json(s.level)},
                         {"encoding", s.encoding},
                         {"bytes", s.bytes}});
   }
-  for (const auto& [key, value] : x.metadata) metadata[key] = value;
+  for (const auto& [key, value] : x.metadata) metadata.add(key, value);
   for (const auto& [items, sids] : x.items_per_sid) items_per_sid.push_back({{"items", items}, {"sids", sids}});
   return Json{{"format_version", x.format_version()},
               {"verified", x.verified()},

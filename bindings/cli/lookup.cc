@@ -105,7 +105,7 @@ void lookup_sid(const Options& o, const Opened& opened) {
 
 void lookup_item(const Options& o, const Opened& opened) {
   const sidbeam_index* index = opened.index.get();
-  Json sids = Json::array();
+  std::vector<Json> sids;
   Table table{2, {{"SID", "ordinal"}}};
   for (int64_t row = -1; (row = find_item(index, opened.info.id_type, o.item, row + 1)) >= 0;) {
     int64_t ordinal = 0;

@@ -43,7 +43,7 @@ double bytes_per_item(const sidbeam_plan_info& plan) {
 
 Json plan_json(const Shape& shape, const Sizes& sizes, int32_t kinds) {
   const sidbeam_plan_info& plan = sizes.info;
-  Json sections = Json::array();
+  std::vector<Json> sections;
   for (const sidbeam_section_info& section : sizes.sections) {
     sections.push_back({{"kind", section.kind},
                         {"level", section.level >= 0 ? Json(section.level) : Json(nullptr)},

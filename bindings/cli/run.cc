@@ -201,7 +201,7 @@ class Runs {
       if (!taken.found.bad_row) throw Failure(prompt.place + ": " + failure.what());
     }
     for (Beam& beam : taken.found.beams) beam.items = items_of(index_, info_.id_type, beam.ordinal);
-    return o_.json ? dump(found_json(taken.found)) : found_table(taken.found);
+    return o_.json ? found_json(taken.found).text() : found_table(taken.found);
   }
 
   void keep(const sidbeam_result& result, Found& found) const {

@@ -194,7 +194,7 @@ std::vector<int32_t> codes_of(const SearchInput& input, int64_t ordinal) {
 }
 
 Json request_json(const SearchInput& input, bool bad_row, const std::vector<Draw>& draws) {
-  Json all = Json::array();
+  std::vector<Json> all;
   for (const Draw& draw : draws) {
     all.push_back({{"sid", codes_of(input, draw.ordinal)},
                    {"ordinal", draw.ordinal},
@@ -206,7 +206,7 @@ Json request_json(const SearchInput& input, bool bad_row, const std::vector<Draw
                    {"items", items_of(input.index.get(), input.info.id_type, draw.ordinal)}});
   }
   Json document{{"draws", all}};
-  if (bad_row) document["error"] = "bad_row";
+  if (bad_row) document.add("error", "bad_row");
   return document;
 }
 
@@ -251,7 +251,7 @@ void run(const Options& o) {
   for (int64_t request = 0; request < input.logits.requests; ++request) {
     const std::vector<Draw> draws = sampler.sample(request);
     if (request > 0) out += o.search.json ? "," : "\n";
-    out += o.search.json ? dump(request_json(input, sampler.bad_row(), draws))
+    out += o.search.json ? request_json(input, sampler.bad_row(), draws).text()
                          : request_table(input, request, sampler.bad_row(), draws);
   }
   print(o.search.json ? "{\"requests\":[" + out + "]}\n" : out);

@@ -23,7 +23,7 @@ void run(const Options& o) {
   const double seconds = watch.seconds();
   const sidbeam_index_info info = index_info(index.get());
   if (o.json) {
-    Json checked{"header", "checksums"};
+    std::vector<std::string> checked = {"header", "checksums"};
     if (o.full) checked.push_back("structure");
     return print_json(Json{{"ok", true},
                            {"checked", checked},

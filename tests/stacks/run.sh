@@ -71,6 +71,7 @@ cmake --build "$build" --target sidbeam_python sidbeam_cli >"$logs/build.log" ||
   { tail -n 30 "$logs/build.log"; exit 1; }
 
 # The processes share bytecode, whose compilation takes these stacks a minute; none is written beside the sources.
+unset PYTHONDONTWRITEBYTECODE
 export SIDBEAM_COMMAND=$build/bindings/cli/sidbeam
 export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/stacks/bytecode
 export VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
