@@ -15,7 +15,7 @@ struct TestChain {
   std::vector<uint32_t> pointers = {0};
   std::vector<uint16_t> tokens;
   std::vector<int64_t> states;
-  std::vector<float> scores, data, lse;
+  std::vector<float> scores, log_masses, data, lse;
   std::vector<int32_t> map;
   std::vector<LogSum> sums;
   Chain chain;
@@ -33,12 +33,14 @@ struct TestChain {
     for (int32_t i = 0; i < n; ++i) {
       states.push_back(state(random, oddity));
       scores.push_back(-static_cast<float>(random.below(100)) / 7.0F);
+      log_masses.push_back(random.one_in(oddity * 100) ? -kInfinity : -static_cast<float>(random.below(100)) / 3.0F);
       lse.push_back(value(random, oddity * 10));
       map.push_back(static_cast<int32_t>(random.below(n)));
       sums.push_back({value(random, oddity * 10), value(random, 1 << 30) * 1e-8F});
     }
     chain = {states.data(),
              scores.data(),
+             random.one_in(2) ? log_masses.data() : nullptr,
              900,
              pointers.data(),
              tokens.data(),
@@ -65,7 +67,7 @@ struct TestChain {
   }
 
   // Whether beam i has one child and plain numbers, and the result.
-  bool follow(int32_t i, float& score, uint32_t& place, int64_t& next) const {
+  bool follow(int32_t i, float& score, uint32_t& place, int64_t& next, float& log_mass) const {
     const auto at = static_cast<size_t>(i);
     const uint64_t node = state_node(states[at]);
     if (!is_live(states[at]) || is_ended(states[at]) || node >= chain.nodes) return false;
@@ -75,11 +77,14 @@ struct TestChain {
     const float x = data[static_cast<size_t>(row * kStride) + tokens[begin]];
     LogSum normalizer{chain.lse != nullptr ? lse[static_cast<size_t>(row)] : 0.0F, 0.0F};
     if (chain.sums != nullptr) normalizer = sums[at];
-    const float log_prob = (x - normalizer.ref) - normalizer.rest;
-    score = scores[at] + ((chain.sums != nullptr && log_prob > 0.0F ? 0.0F : log_prob) + 0.0F);
+    const float above = (x - normalizer.ref) - normalizer.rest;
+    const float log_prob = (chain.sums != nullptr && above > 0.0F ? 0.0F : above) + 0.0F;
+    score = scores[at] + log_prob;
+    log_mass = chain.log_masses != nullptr ? log_masses[at] + log_prob : 0.0F;
     place = place_of(900 + i, tokens[begin]);
     next = chain.next_level | static_cast<int64_t>(begin);
-    return x < kInfinity && std::fabs(normalizer.ref) < kInfinity && std::fabs(score) < kInfinity;
+    return x < kInfinity && std::fabs(normalizer.ref) < kInfinity && std::fabs(score) < kInfinity &&
+           std::fabs(log_mass) < kInfinity;
   }
 };
 
@@ -95,21 +100,22 @@ void check_chain(const Kernels& kernels, uint64_t seed) {
   const auto n = static_cast<int32_t>(1 + random.below(128));
   const TestChain test(random, n, random.among({5, 100, 1 << 20}));
   SCOPED_TRACE(::testing::Message() << "seed " << seed << ": n " << n);
-  std::vector<float> scores(static_cast<size_t>(n));
+  std::vector<float> scores(static_cast<size_t>(n)), log_masses(scores.size());
   std::vector<uint32_t> places(scores.size());
   std::vector<int64_t> next(scores.size());
-  const int32_t done = follow(kernels, test.chain, n, {scores.data(), places.data(), next.data()});
+  const int32_t done = follow(kernels, test.chain, n, {scores.data(), places.data(), next.data(), log_masses.data()});
   int32_t i = 0;
   for (; i < n; ++i) {
-    float score;
+    float score, log_mass;
     uint32_t place;
     int64_t state;
-    if (!test.follow(i, score, place, state)) break;
+    if (!test.follow(i, score, place, state, log_mass)) break;
     if (i >= done) continue;
     const auto at = static_cast<size_t>(i);
     EXPECT_EQ(std::bit_cast<uint32_t>(scores[at]), std::bit_cast<uint32_t>(score)) << i;
     EXPECT_EQ(places[at], place) << i;
     EXPECT_EQ(next[at], state) << i;
+    EXPECT_EQ(log_masses[at], log_mass) << i;
   }
   EXPECT_LE(done, i);
   const bool is_wide = kernels.name == std::string("avx2") || kernels.name == std::string("avx512");
@@ -135,6 +141,7 @@ TEST(CpuChain, ReadsNothingBeforeTheCodes) {
   std::copy(test.tokens.begin(), test.tokens.end(), tokens);
   ASSERT_EQ(mprotect(pages, kPage, PROT_NONE), 0);
   test.chain.tokens = tokens;
+  test.chain.log_masses = nullptr;
   std::fill(test.states.begin(), test.states.end(), int64_t{2} << 56);  // node 0, of edge 0
   std::vector<float> scores(test.states.size());
   std::vector<uint32_t> places(scores.size());

@@ -81,6 +81,13 @@ TEST(Draw, LogarithmsOfWeightsAreThoseOfSumsToAMillionth) {
   }
 }
 
+// The fewest bits of this threshold.
+uint64_t bits_of(uint64_t threshold, uint64_t total) {
+  const auto bits = static_cast<uint64_t>(((static_cast<Wide>(threshold) << 64) + total - 1) / total);
+  EXPECT_EQ(threshold_of(bits, total), threshold);
+  return bits;
+}
+
 TEST(Draw, EveryTargetWeighsAlike) {
   on_every_target([](const Kernels& kernels) {
     for (uint64_t seed = 1; seed <= 300; ++seed) {
@@ -97,10 +104,12 @@ TEST(Draw, EveryTargetWeighsAlike) {
       for (int64_t i = 0; i < n; ++i) {
         const auto at = static_cast<size_t>(i);
         const uint64_t weight = weight_of(x[at], largest);
-        ASSERT_EQ(weight_of_power(powers[at]), weight) << i;
         // The weight's own share of all random numbers, from end to end.
         const auto chosen = [&](uint64_t threshold) {
-          return kernels.choose(powers.data(), cumulative.data(), n, threshold);
+          int32_t child = -1;
+          const uint64_t bits = bits_of(threshold, total);
+          kernels.choose(powers.data(), cumulative.data(), n, total, &bits, 1, &child);
+          return child;
         };
         if (weight > 0) {
           ASSERT_EQ(chosen(sum), i);
@@ -111,6 +120,48 @@ TEST(Draw, EveryTargetWeighsAlike) {
         ASSERT_EQ(cumulative[at / kDrawBlock], ends ? sum : cumulative[at / kDrawBlock]) << i;
       }
       EXPECT_EQ(total, sum);
+    }
+  });
+}
+
+// Rows of children that are drawn from together, one of them perhaps without any.
+TEST(Draw, RowsTogetherAreDrawnAsEachAlone) {
+  on_every_target([](const Kernels& kernels) {
+    for (uint64_t seed = 1; seed <= 100; ++seed) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed);
+      Random random(seed);
+      const auto n = static_cast<size_t>(1 + random.below(20));
+      std::vector<std::vector<float>> x;
+      std::vector<DrawnRow> rows;
+      for (size_t r = 0; r < n; ++r) {
+        const auto count = static_cast<int32_t>(1 + random.below(random.among({5, 70, 700})));
+        x.push_back(draw_x(random, count));
+        if (random.one_in(5)) std::fill_n(x.back().begin(), count, -kInfinity);
+        rows.push_back({nullptr, count, static_cast<uint64_t>(random.below(int64_t{1} << 62)) << 2});
+      }
+      std::vector<std::vector<float>> powers = x;
+      for (size_t r = 0; r < n; ++r) rows[r].x = powers[r].data();
+      std::vector<uint64_t> cumulative(n * 22);
+      std::vector<LogSum> logs(n);
+      kernels.draw_rows(rows.data(), static_cast<int32_t>(n), cumulative.data(), logs.data());
+      for (size_t r = 0; r < n; ++r) {
+        const auto end = x[r].begin() + rows[r].count;
+        const float largest = *std::max_element(x[r].begin(), end);
+        EXPECT_EQ(rows[r].largest, largest) << r;
+        uint64_t total = 0;
+        for (auto each = x[r].begin(); largest > -kInfinity && each != end; ++each) total += weight_of(*each, largest);
+        ASSERT_EQ(rows[r].total, total) << r;
+        ASSERT_EQ(rows[r].chosen >= 0, total > 0) << r;
+        if (total == 0) continue;
+        const LogSum log = log_of_weights(total, largest);
+        EXPECT_EQ(logs[r].ref, log.ref) << r;
+        EXPECT_EQ(logs[r].rest, log.rest) << r;
+        uint64_t sum = 0;
+        int32_t chosen = 0;
+        for (;; ++chosen)
+          if ((sum += weight_of(x[r][static_cast<size_t>(chosen)], largest)) > threshold_of(rows[r].bits, total)) break;
+        EXPECT_EQ(rows[r].chosen, chosen) << r;
+      }
     }
   });
 }

@@ -90,10 +90,16 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
       lse = chain.map != nullptr ? hn::GatherIndex(d, chain.lse, row) : hn::LoadU(d, chain.lse + at);
     log_prob = hn::Sub(x, lse);
   }
-  const Floats score = hn::Add(hn::LoadU(d, chain.scores + at), hn::Add(log_prob, hn::Zero(d)));
+  log_prob = hn::Add(log_prob, hn::Zero(d));
+  const Floats score = hn::Add(hn::LoadU(d, chain.scores + at), log_prob);
   const Floats infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-  const auto is_good =
+  auto is_good =
       hn::And(hn::And(hn::Lt(x, infinity), hn::Lt(hn::Abs(lse), infinity)), hn::Lt(hn::Abs(score), infinity));
+  if (chain.log_masses != nullptr) {
+    const Floats log_mass = hn::Add(hn::LoadU(d, chain.log_masses + at), log_prob);
+    is_good = hn::And(is_good, hn::Lt(hn::Abs(log_mass), infinity));
+    hn::StoreU(log_mass, d, out.log_masses + at);
+  }
   if (!hn::AllTrue(d, is_good)) return false;
   const auto place = hn::ShiftLeft<kNumberBits>(hn::Add(hn::BitCast(du, beam), hn::Set(du, chain.first_beam)));
   hn::StoreU(score, d, out.scores + at);

@@ -40,6 +40,7 @@ bool make_chain(const StepJob& job, const SlotPlan& plan, const SlotStep& slot, 
   const UintArray ahead = looked_up_next(*slot.index, slot.level);
   chain = {.states = slot.states + first,
            .scores = slot.scores + first,
+           .log_masses = slot.log_masses != nullptr ? slot.log_masses + first : nullptr,
            .first_beam = static_cast<uint32_t>(first),
            .pointers = static_cast<const uint32_t*>(level.row_pointers.data),
            .tokens = static_cast<const uint16_t*>(level.tokens.data),

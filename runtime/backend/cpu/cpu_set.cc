@@ -129,8 +129,9 @@ SampledRow sample_state(const Kernels& kernels, const StateRow& row, const sidbe
   RowOutcome outcome = list_row(scan.plan, scan.task, workspace, counters, listed);
   if (outcome == RowOutcome::kReady) {
     const int64_t draw = sampling.draws != nullptr ? *sampling.draws : 0;
-    const Drawn drawn = draw_code(scan.plan, listed, workspace,
-                                  draw_bits(sampling.seed, sampling.request, draw, RandomUse::kCode, scan.plan.level));
+    const uint64_t bits = draw_bits(sampling.seed, sampling.request, draw, RandomUse::kCode, scan.plan.level);
+    Drawn drawn;
+    draw_codes(scan.plan, listed, workspace, &bits, 1, &drawn);
     result = {static_cast<int32_t>(drawn.code), drawn.log_prob, drawn.log_mass,
               next_state(*row.index, row.state, drawn.code)};
     if (!std::isfinite(result.log_prob) || !std::isfinite(result.log_mass)) result = {};

@@ -20,12 +20,13 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 using U64 = hn::Repartition<uint64_t, F32>;
 
 // exp(x - largest), as power_below() has it. The power of two is added to the exponent, which is the product where all
-// are normal numbers, and leaves more to the units that multiply.
+// are normal numbers, and leaves more to the units that multiply; kOctaves more cost nothing.
+template <int kOctaves = 0>
 HWY_INLINE Floats powers_below(Floats x, Floats largest) {
   const F32 d;
   const I32 di;
   const Floats below = hn::Max(hn::Sub(x, largest), hn::Set(d, kLeastExponent)), scale = hn::Set(d, kLog2E);
-  const Floats magic = hn::Set(d, kRoundMagic), octaves = fma(below, scale, magic);
+  const Floats magic = hn::Set(d, kRoundMagic + kOctaves), octaves = fma(below, scale, magic);
   const Floats p = exp2_near_zero(fused_mul_sub(below, scale, hn::Sub(octaves, magic)));
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, octaves))));
 }
@@ -83,22 +84,39 @@ HWY_INLINE Floats load_first(const float* x, int64_t n) {
 #endif
 }
 
+// AVX-512 has an instruction that rounds to integers of 64 bits. There powers are in the unit of weights, and no sum is
+// in parts, which makes weigh() an eighth faster on Zen 4.
+inline constexpr int kPowerOctaves = HWY_TARGET == HWY_AVX3 ? kWeightBits : 0;
+
 // Those beyond n, up to the end of a vector, are 0.
 HWY_INLINE void write_powers(const float* x, int64_t n, float largest, float* powers) {
   const F32 d;
   const Floats top = hn::Set(d, largest);
   int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) hn::StoreU(powers_below(hn::LoadU(d, x + i), top), d, powers + i);
+  for (; i + kWidth <= n; i += kWidth) hn::StoreU(powers_below<kPowerOctaves>(hn::LoadU(d, x + i), top), d, powers + i);
   if (i == n) return;
   const auto is_there = hn::FirstN(d, static_cast<size_t>(n - i));
-  hn::StoreU(hn::IfThenElseZero(is_there, powers_below(load_first(x + i, n - i), top)), d, powers + i);
+  hn::StoreU(hn::IfThenElseZero(is_there, powers_below<kPowerOctaves>(load_first(x + i, n - i), top)), d, powers + i);
 }
 
+#if HWY_TARGET == HWY_AVX3
+HWY_INLINE __m512i eight_weights(const float* powers) { return _mm512_cvtps_epu64(_mm256_loadu_ps(powers)); }
+
+HWY_INLINE hn::Vec<U64> weigh_block(const float* powers, int64_t n) {
+  __m512i sum = _mm512_add_epi64(eight_weights(powers), eight_weights(powers + 8));
+  for (int64_t i = kWidth; i < n; i += kWidth)
+    sum = _mm512_add_epi64(sum, _mm512_add_epi64(eight_weights(powers + i), eight_weights(powers + i + 8)));
+  return hn::Vec<U64>{sum};
+}
+HWY_INLINE uint64_t weight_of_sum(uint64_t sum) { return sum; }
+#else
 HWY_INLINE hn::Vec<U64> weigh_block(const float* powers, int64_t n) {
   WeightSum sum = no_weights();
   for (int64_t i = 0; i < n; i += kWidth) add_weights(hn::LoadU(F32(), powers + i), sum);
   return halves_of(sum);
 }
+HWY_INLINE uint64_t weight_of_sum(uint64_t sum) { return weight_of_halves(sum); }
+#endif
 
 // Blocks whose sums are added up together: as many as there are lanes.
 inline constexpr int kSums = kWidth / 2;
@@ -131,35 +149,20 @@ HWY_INLINE hn::Vec<U64> sums_of_rows(const uint64_t* square) {
 inline uint64_t weigh(const float* x, int64_t n, float largest, float* powers, uint64_t* cumulative) {
   const U64 d64;
   write_powers(x, n, largest, powers);
-  HWY_ALIGN uint64_t square[kSums * kSums], halves[kSums];
+  HWY_ALIGN uint64_t square[kSums * kSums], sums[kSums];
   uint64_t total = 0;
   int64_t i = 0;
   for (; i + kSums * kDrawBlock <= n; i += kSums * kDrawBlock) {
     for (int row = 0; row < kSums; ++row)
       hn::Store(weigh_block(powers + i + row * kDrawBlock, kDrawBlock), d64, square + row * kSums);
-    hn::Store(sums_of_rows(square), d64, halves);
-    for (int row = 0; row < kSums; ++row) *cumulative++ = total += weight_of_halves(halves[row]);
+    hn::Store(sums_of_rows(square), d64, sums);
+    for (int row = 0; row < kSums; ++row) *cumulative++ = total += weight_of_sum(sums[row]);
   }
   for (; i < n; i += kDrawBlock) {
     const auto sum = weigh_block(powers + i, std::min<int64_t>(kDrawBlock, n - i));
-    *cumulative++ = total += weight_of_halves(hn::GetLane(hn::SumOfLanes(d64, sum)));
+    *cumulative++ = total += weight_of_sum(hn::GetLane(hn::SumOfLanes(d64, sum)));
   }
   return total;
-}
-
-// Their weights, by halves of a vector.
-struct Weights {
-  hn::Vec<U64> low, high;
-};
-HWY_INLINE Weights weights_of(Floats powers) {
-  const U64 d64;
-  const hn::Repartition<double, F32> df64;
-  const hn::Half<F32> half;
-  const auto weights = [&](hn::Vec<hn::Half<F32>> part) HWY_ATTR {
-    const auto sum = hn::Add(hn::PromoteTo(df64, part), hn::Set(df64, kFixedPoint));
-    return hn::Sub(hn::BitCast(d64, sum), hn::BitCast(d64, hn::Set(df64, kFixedPoint)));
-  };
-  return {weights(hn::LowerHalf(half, powers)), weights(hn::UpperHalf(half, powers))};
 }
 
 #if HWY_TARGET == HWY_AVX3
@@ -179,13 +182,27 @@ HWY_INLINE int64_t choose_in_block(const float* powers, int64_t n, uint64_t thre
   __m512i before = _mm512_setzero_si512();
   int64_t chosen = 0;
   for (int64_t i = 0; i < n; i += kWidth) {
-    const Weights weights = weights_of(hn::LoadU(F32(), powers + i));
-    chosen += count_running(weights.low.raw, wanted, before);
-    chosen += count_running(weights.high.raw, wanted, before);
+    chosen += count_running(eight_weights(powers + i), wanted, before);
+    chosen += count_running(eight_weights(powers + i + 8), wanted, before);
   }
   return chosen;
 }
 #else
+// The weights of powers, by halves of a vector.
+struct Weights {
+  hn::Vec<U64> low, high;
+};
+HWY_INLINE Weights weights_of(Floats powers) {
+  const U64 d64;
+  const hn::Repartition<double, F32> df64;
+  const hn::Half<F32> half;
+  const auto weights = [&](hn::Vec<hn::Half<F32> > part) HWY_ATTR {
+    const auto sum = hn::Add(hn::PromoteTo(df64, part), hn::Set(df64, kFixedPoint));
+    return hn::Sub(hn::BitCast(d64, sum), hn::BitCast(d64, hn::Set(df64, kFixedPoint)));
+  };
+  return {weights(hn::LowerHalf(half, powers)), weights(hn::UpperHalf(half, powers))};
+}
+
 // kWidth weights, in order. Returns their sum.
 HWY_INLINE uint64_t write_weights(Floats powers, uint64_t* out) {
   const U64 d64;
@@ -229,16 +246,32 @@ inline int64_t choose_in_block(const float* powers, int64_t, uint64_t threshold)
 }
 #endif
 
-inline int64_t choose(const float* powers, const uint64_t* cumulative, int64_t n, uint64_t threshold) {
+// The block of the first weight with which the sum exceeds the threshold.
+HWY_INLINE int64_t choose_block(const uint64_t* cumulative, int64_t n, uint64_t threshold) {
   int64_t block = 0;
   for (int64_t left = (n + kDrawBlock - 1) / kDrawBlock; left > 1;) {
     const int64_t half = left / 2;
     block += cumulative[block + half - 1] <= threshold ? half : 0;
     left -= half;
   }
+  return block;
+}
+
+HWY_INLINE int32_t choose_one(const float* powers, const uint64_t* cumulative, int64_t n, int64_t block,
+                              uint64_t threshold) {
   const int64_t first = block * kDrawBlock;
   const uint64_t before = block > 0 ? cumulative[block - 1] : 0;
-  return first + choose_in_block(powers + first, std::min<int64_t>(kDrawBlock, n - first), threshold - before);
+  return static_cast<int32_t>(
+      first + choose_in_block(powers + first, std::min<int64_t>(kDrawBlock, n - first), threshold - before));
+}
+
+// All blocks first, as a search is a chain of loads, of which the core then has several at hand.
+inline void choose(const float* powers, const uint64_t* cumulative, int64_t n, uint64_t total, const uint64_t* bits,
+                   int32_t draws, int32_t* chosen) {
+  for (int32_t i = 0; i < draws; ++i)
+    chosen[i] = static_cast<int32_t>(choose_block(cumulative, n, threshold_of(bits[i], total)));
+  for (int32_t i = 0; i < draws; ++i)
+    chosen[i] = choose_one(powers, cumulative, n, chosen[i], threshold_of(bits[i], total));
 }
 
 #if HWY_TARGET != HWY_SCALAR

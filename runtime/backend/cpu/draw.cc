@@ -14,8 +14,8 @@ RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, R
 }
 
 RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
-                    ListedRow& listed, void* copied) {
-  RowOutcome outcome = find_children(plan, task, workspace, counters, copied, listed.children);
+                    ListedRow& listed) {
+  RowOutcome outcome = find_children(plan, task, workspace, counters, listed.children);
   if (outcome != RowOutcome::kReady) return outcome;
   WeighedChildren weighed;
   outcome = weigh_children(*plan.kernels, listed.children, workspace, weighed);
@@ -30,11 +30,14 @@ RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace
   return outcome;
 }
 
-Drawn draw_code(const SlotPlan& plan, const ListedRow& listed, const RowWorkspace& workspace, uint64_t bits) {
-  const auto i =
-      static_cast<int32_t>(plan.kernels->choose(workspace.draw.powers.data(), workspace.draw.cumulative.data(),
-                                                listed.children.count, threshold_of(bits, listed.total)));
-  return {i, listed.children.code(i), log_prob_of(listed.row, listed.children.x[i]), listed.log_mass};
+void draw_codes(const SlotPlan& plan, const ListedRow& listed, const RowWorkspace& workspace, const uint64_t* bits,
+                int32_t n, Drawn* drawn) {
+  int32_t chosen[kMostTogether];
+  plan.kernels->choose(workspace.draw.powers.data(), workspace.draw.cumulative.data(), listed.children.count,
+                       listed.total, bits, n, chosen);
+  for (int32_t i = 0; i < n; ++i)
+    drawn[i] = {chosen[i], listed.children.code(chosen[i]), log_prob_of(listed.row, listed.children.x[chosen[i]]),
+                listed.log_mass};
 }
 
 }  // namespace sidbeam::cpu

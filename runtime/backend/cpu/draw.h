@@ -21,19 +21,21 @@ struct WeighedChildren {
   LogSum log;
 };
 
+// Uninitialised: a row of several children has room for many, and clearing it took as long as the draw.
 struct Drawn {
-  int32_t child = 0;
-  uint32_t code = 0;
-  float log_prob = 0.0F, log_mass = 0.0F;
+  int32_t child;
+  uint32_t code;
+  float log_prob, log_mass;
 };
 
 // Weighs children that are listed in the workspace. Nothing is weighed unless the outcome is kReady.
 RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, RowWorkspace& workspace,
                           WeighedChildren& weighed);
-// Lists and weighs a row's children. kEmpty: no draw from it lives. `copied` as in find_children().
+// Lists and weighs a row's children. kEmpty: no draw from it lives.
 RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
-                    ListedRow& listed, void* copied = nullptr);
-// The child that 64 random bits choose.
-Drawn draw_code(const SlotPlan& plan, const ListedRow& listed, const RowWorkspace& workspace, uint64_t bits);
+                    ListedRow& listed);
+// The children that n <= kMostTogether times 64 random bits choose.
+void draw_codes(const SlotPlan& plan, const ListedRow& listed, const RowWorkspace& workspace, const uint64_t* bits,
+                int32_t n, Drawn* drawn);
 
 }  // namespace sidbeam::cpu

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "backend/cpu/chain.h"
 #include "backend/cpu/draw.h"
@@ -38,9 +39,10 @@ void write_beam(const StepJob& job, const SlotStep& slot, int32_t m, const Drawn
   slot.history_tokens[history] = beam.code;
 }
 
-BeamState state_after_draw(const Group& group, const ListedRow& row, const BeamState& before, const Drawn& drawn) {
-  if (row.children.first_edge == kNoEdge) return state_after(group.job, group.slot, before, drawn.code);
-  const uint64_t edge = row.children.first_edge + static_cast<uint64_t>(drawn.child);
+// `first_edge` is that of the parent's first child, or kNoEdge.
+BeamState state_after_draw(const Group& group, const BeamState& before, const Drawn& drawn, uint64_t first_edge) {
+  if (first_edge == kNoEdge) return state_after(group.job, group.slot, before, drawn.code);
+  const uint64_t edge = first_edge + static_cast<uint64_t>(drawn.child);
   return {encode_state({group.plan.level + 1, drawn.code == group.level().codes, NodeKind::kTrie, edge}), 0};
 }
 
@@ -48,21 +50,20 @@ bool is_finite(const DrawnBeam& beam) {
   return std::fabs(beam.score) < kInfinity && std::fabs(beam.log_mass) < kInfinity;
 }
 
-// The beam of a draw among the children of its parent's row. `bad` if its score exceeds the range of f32.
-DrawnBeam draw_one(const Group& group, const ListedRow& row, const DrawnBeam& parent, uint64_t bits, bool& bad) {
-  const Drawn drawn = draw_code(group.plan, row, group.lane.workspace, bits);
+// The beam of a draw among its parent's children. `bad` if its score exceeds the range of f32.
+DrawnBeam beam_after(const Group& group, const DrawnBeam& parent, const Drawn& drawn, uint64_t first_edge, bool& bad) {
   DrawnBeam beam = parent;
   beam.score += drawn.log_prob;
   beam.log_mass += drawn.log_mass;
   bad = bad || beam.score == kInfinity || beam.log_mass == kInfinity;
   if (!is_finite(beam)) return {};
-  beam.state = state_after_draw(group, row, parent.state, drawn);
+  beam.state = state_after_draw(group, parent.state, drawn, first_edge);
   beam.code = static_cast<int32_t>(drawn.code);
   return is_live(beam.state.state) ? beam : DrawnBeam{};
 }
 
-// The draws [begin, end) from the row of beam first + i; `bits` are theirs, `copied` as in find_children().
-void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const uint64_t* bits, void* copied = nullptr) {
+// The draws [begin, end) from the row of beam first + i; `bits` are theirs.
+void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const uint64_t* bits) {
   const SlotStep& slot = group.slot;
   Lane& lane = group.lane;
   const DrawnBeam parent = beam_at(slot, group.first + i);
@@ -76,11 +77,14 @@ void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const u
   task.found = &lane.found.rows[i];
   ++lane.counters.rows_read;
   ListedRow row;
-  RowOutcome outcome = list_row(group.plan, task, lane.workspace, lane.counters, row, copied);
+  RowOutcome outcome = list_row(group.plan, task, lane.workspace, lane.counters, row);
+  const bool ready = outcome == RowOutcome::kReady;
   bool bad = false;
+  Drawn drawn[kMostTogether];
+  if (ready) draw_codes(group.plan, row, lane.workspace, bits, end - begin, drawn);
   for (int32_t m = begin; m < end; ++m) {
-    const bool ready = outcome == RowOutcome::kReady;
-    write_beam(group.job, slot, m, ready ? draw_one(group, row, parent, bits[m - begin], bad) : DrawnBeam{});
+    const auto beam = ready ? beam_after(group, parent, drawn[m - begin], row.children.first_edge, bad) : DrawnBeam{};
+    write_beam(group.job, slot, m, beam);
   }
   note_bad(group, 0.0F, bad ? RowOutcome::kBad : outcome);
 }
@@ -122,9 +126,7 @@ bool take_only_child(const Group& group, const ChildRows& rows, int32_t i, uint3
   beam.state = {next, 0};
   beam.code = static_cast<int32_t>(code);
   write_beam(group.job, group.slot, group.first + i, beam);
-  ++group.lane.counters.rows_read;
-  ++group.lane.counters.single_rows;
-  ++group.lane.counters.candidates;
+  count_only_children(group, 1);
   return true;
 }
 
@@ -139,19 +141,79 @@ bool copies_children(const SlotPlan& plan) {
   return plan.path == Path::kNodes && plan.sums_ahead() && plan.columns.map == nullptr;
 }
 
+// Where the x of a row of `count` children begin and end, with room for the end's: on cache lines.
+constexpr int64_t room_of(int32_t count) { return (count + kVectorSlack) / kVectorSlack * kVectorSlack; }
+
 // Sums the rows of a group whose nodes are found, and copies the elements of their children as far as there is room.
-// Those of all codes are in place.
+// Those of all codes are in place. Elements of 16 bits lie in the second half of the room of their x.
 void sum_and_copy(const Group& group) {
   DrawWorkspace& draw = group.lane.workspace.draw;
   int64_t at = 0;
   for (int32_t i = 0; i < group.n; ++i) {
     const TokenList list = list_of_node(group.plan, group.lane.found.rows[i]);
+    const int64_t room = room_of(list.count);
     draw.copies[i] = {};
-    if (at + list.count >= draw.copied.size() || list.count == static_cast<int32_t>(group.level().codes)) continue;
-    draw.copies[i] = {list, draw.copied.data() + at, false};
-    at += (list.count + kVectorSlack) / kVectorSlack * kVectorSlack;  // rows begin on a cache line
+    if (at + room > draw.copied.size() || list.count == static_cast<int32_t>(group.level().codes)) continue;
+    auto* end = reinterpret_cast<char*>(draw.copied.data() + at + room);
+    draw.copies[i] = {list, end - room * element_bytes(group.plan.elements.dtype), false};
+    at += room;
   }
   sum_group(group, draw.copies.data());
+}
+
+// The element of a child of beam first + i.
+float element_of(const Group& group, int32_t i, uint32_t code) {
+  const LevelColumns& columns = group.plan.columns;
+  Elements elements = group.plan.elements;
+  elements.data = group.data_at(group.row_of(group.first + i));
+  return element_at(elements, code == group.level().codes ? columns.end_column : columns.offset + int64_t{code});
+}
+
+// The row of beam first + i, whose children's elements are copied.
+DrawnRow copied_row(const Group& group, int32_t i, uint64_t bits) {
+  const RowCopy& copy = group.lane.workspace.draw.copies[i];
+  const int32_t dtype = group.plan.elements.dtype, count = static_cast<int32_t>(group.lane.found.rows[i].row.count);
+  const int64_t room = room_of(copy.list.count);
+  float* x = reinterpret_cast<float*>(static_cast<char*>(copy.out) + room * element_bytes(dtype)) - room;
+  if (dtype != SIDBEAM_DTYPE_F32) group.plan.kernels->load({copy.out, dtype}, 0, copy.list.count, x);
+  if (count > copy.list.count) x[copy.list.count] = element_of(group, i, group.level().codes);
+  return {x, count, bits};
+}
+
+// The draw of beam first + i from such a row; `weights` is the logarithm of their sum.
+void write_drawn(const Group& group, int32_t i, const DrawnRow& row, const LogSum& weights) {
+  const int32_t m = group.first + i;
+  RowScore score;
+  score.normalizer = group.lane.logs[i];
+  ++group.lane.counters.rows_read;
+  DrawnBeam beam;
+  if (use_computed(score) == RowOutcome::kReady) {
+    group.lane.counters.candidates += row.count;
+    if (row.chosen >= 0) {
+      bool bad = false;  // no log-prob is above 0
+      const uint64_t first_edge = group.lane.found.rows[i].row.begin;
+      const auto code = static_cast<uint32_t>(group.level().tokens[first_edge + static_cast<uint64_t>(row.chosen)]);
+      const Drawn drawn{row.chosen, code, log_prob_of(score, element_of(group, i, code)), log_mass_of(score, weights)};
+      beam = beam_after(group, beam_at(group.slot, m), drawn, first_edge, bad);
+    }
+  }
+  write_beam(group.job, group.slot, m, beam);
+}
+
+// The draws of the rows of a group whose children's elements are copied.
+void draw_copied(const Group& group, const uint64_t* bits) {
+  DrawWorkspace& draw = group.lane.workspace.draw;
+  LogSum weights[kMostTogether];
+  int32_t n = 0;
+  for (int32_t i = 0; i < group.n; ++i)
+    if (draw.copies[i].done) draw.rows[n++] = copied_row(group, i, bits[i]);
+  group.plan.kernels->draw_rows(draw.rows.data(), n, draw.cumulative.data(), weights);
+  n = 0;
+  for (int32_t i = 0; i < group.n; ++i) {
+    if (!draw.copies[i].done) continue;
+    write_drawn(group, i, draw.rows[n], weights[n]);
+    ++n;
+  }
 }
 
 // Draws of a slot at a level of dense nodes, each from its own row.
@@ -163,11 +225,31 @@ void draw_nodes(const Group& group) {
   fill_bits(group, group.first, group.n, bits);
   group.plan.kernels->find_rows(group.level(), states, group.n, only, group.lane.found.rows.data());
   sum_and_copy(group);
-  for (int32_t i = 0; i < group.n; ++i) {
-    const RowCopy& copy = group.lane.workspace.draw.copies[i];
-    draw_row(group, i, group.first + i, group.first + i + 1, bits + i, copy.done ? copy.out : nullptr);
-  }
+  draw_copied(group, bits);
+  for (int32_t i = 0; i < group.n; ++i)
+    if (!group.lane.workspace.draw.copies[i].done) draw_row(group, i, group.first + i, group.first + i + 1, bits + i);
   fetch_next(*group.plan.index, group.plan.level, states, group.n);
+}
+
+// Follows the first `count` beams of a group along their only edges, up to the first with a number that is not finite;
+// returns the number followed.
+int32_t draw_chain(const Group& group, const Chain& chain, const uint32_t* edges, int32_t count) {
+  const SlotStep& slot = group.slot;
+  float scores[kMostInChain], log_masses[kMostInChain];
+  uint32_t places[kMostInChain];
+  int64_t next[kMostInChain];
+  count = group.plan.kernels->follow_chain(chain, edges, count, {scores, places, next, log_masses});
+  const int64_t history = int64_t{slot.level} * group.job.beams + group.first;
+  std::copy_n(scores, count, slot.scores + group.first);
+  std::copy_n(log_masses, count, slot.log_masses + group.first);
+  std::copy_n(next, count, slot.states + group.first);
+  for (int32_t* parents : {slot.parents + group.first, slot.history_parents + history})
+    std::iota(parents, parents + count, group.first);
+  for (int32_t* tokens : {slot.tokens + group.first, slot.history_tokens + history})
+    std::transform(places, places + count, tokens,
+                   [](uint32_t place) { return static_cast<int32_t>(number_of(place)); });
+  count_only_children(group, count);
+  return count;
 }
 
 // Draws of a slot that has been stepped before, each from its own row. Codes are prefetched while rows are summed, as
@@ -178,20 +260,26 @@ void draw_group(const Group& group) {
   const int64_t* states = group.slot.states + group.first;
   const bool of_nodes = plan.strategy == SIDBEAM_STRATEGY_TRIE && !plan.in_tail();
   const bool chains = plan.path == Path::kChains && !plan.truncation.any();
-  uint32_t only[kMostTogether];
-  int64_t next[kMostTogether];
-  uint64_t bits[kMostTogether];
-  std::fill_n(only, kMostTogether, kNotOne);
-  if (chains) fetch_children(*plan.index, plan.level, states, n);
-  if (plan.sums_ahead()) sum_group(group);
-  if (chains) find_only_children(*plan.index, plan.level, {states, n, only, next});
-  if (std::find(only, only + n, kNotOne) != only + n) {
-    fill_bits(group, group.first, n, bits);
-    if (of_nodes) plan.kernels->find_rows(group.level(), states, n, only, group.lane.found.rows.data());
-  }
   const ChildRows rows =
       child_rows(group.job, plan, group.slot, group.first, plan.sums_ahead() ? group.lane.logs : nullptr);
-  for (int32_t i = 0; i < n; ++i) {
+  uint32_t edges[kMostInChain], only[kMostTogether];
+  int64_t next[kMostTogether];
+  uint64_t bits[kMostTogether];
+  Chain chain;
+  const bool chained = chains && make_chain(group.job, plan, group.slot, group.first, rows, chain);
+  int32_t done = chained ? plan.kernels->find_edges(chain, n, edges) : 0;
+  if (chains) fetch_children(*plan.index, plan.level, states + done, n - done);
+  if (plan.sums_ahead()) sum_group(group);
+  if (done > 0) done = draw_chain(group, chain, edges, done);
+  if (done == n) return;
+  std::fill_n(only, n, kNotOne);
+  if (chains) find_only_children(*plan.index, plan.level, {states + done, n - done, only + done, next + done});
+  if (std::find(only + done, only + n, kNotOne) != only + n) {
+    fill_bits(group, group.first, n, bits);
+    if (of_nodes)
+      plan.kernels->find_rows(group.level(), states + done, n - done, only + done, group.lane.found.rows.data() + done);
+  }
+  for (int32_t i = done; i < n; ++i) {
     if (only[i] != kNotOne) {
       if (take_only_child(group, rows, i, only[i], next[i], group.job.rows->dtype)) continue;
       bits[i] = 0;
@@ -199,7 +287,7 @@ void draw_group(const Group& group) {
     }
     draw_row(group, i, group.first + i, group.first + i + 1, bits + i);
   }
-  if (plan.strategy == SIDBEAM_STRATEGY_TRIE) fetch_next(*plan.index, plan.level, states, n);
+  if (plan.strategy == SIDBEAM_STRATEGY_TRIE) fetch_next(*plan.index, plan.level, states + done, n - done);
 }
 
 }  // namespace

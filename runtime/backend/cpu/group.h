@@ -68,6 +68,12 @@ inline void note_bad(const Group& group, float rank, RowOutcome outcome) {
   raise(outcome == RowOutcome::kBad ? best.row : best.lse, rank);
 }
 
+inline void count_only_children(const Group& group, int32_t n) {
+  group.lane.counters.rows_read += n;
+  group.lane.counters.single_rows += n;
+  group.lane.counters.candidates += n;
+}
+
 // Computes the normalisers of a group's rows. Beams that are not fed need no row, and their entries of a map may hold
 // anything. If all are fed and the rows are a fixed stride apart, no addresses are looked up (which took up to 1 % of a
 // step). With `copies` of each, elements are copied meanwhile.

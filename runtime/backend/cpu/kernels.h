@@ -82,6 +82,18 @@ struct Above {
   uint64_t mass = 0;
 };
 
+// A row from whose children one is drawn.
+struct DrawnRow {
+  float* x = nullptr;  // [count] of the children, none of them NaN or +inf; their powers afterwards
+  int32_t count = 0;
+  uint64_t bits = 0;  // of the draw
+  // What is found; `chosen` is -1 where all x are -inf.
+  float largest = 0.0F;
+  int32_t chosen = -1;
+  uint64_t total = 0;  // of the weights
+  uint64_t* cumulative = nullptr;
+};
+
 // The noise of the prefix whose children are perturbed.
 struct NodeNoise {
   uint64_t seed = 0, hash = 0;
@@ -128,6 +140,7 @@ struct Appended {
 struct Chain {
   const int64_t* states = nullptr;
   const float* scores = nullptr;
+  const float* log_masses = nullptr;  // of draws; nullptr: none
   uint32_t first_beam = 0;
   const uint32_t* pointers = nullptr;
   const uint16_t* tokens = nullptr;
@@ -143,11 +156,13 @@ struct Chain {
 
 inline constexpr int32_t kMostInChain = kMostSummed;  // beams followed together
 
-// The result for each beam: the score, place and state of its only child.
+// The result for each beam: the score, place and state of its only child. Log masses, if the chain has them, are those
+// of draws, to which the child's log-probability is added too.
 struct ChainOut {
   float* scores = nullptr;
   uint32_t* places = nullptr;
   int64_t* next = nullptr;
+  float* log_masses = nullptr;
 };
 
 inline constexpr int32_t kMostProbed = 128;  // keys looked up together
@@ -194,11 +209,17 @@ struct Kernels {
   // would return of x.
   int32_t (*gather)(const Elements& elements, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
                     uint32_t* tokens, float* top);
-  // Writes the power of each x (backend/draw.h), none of them above `largest`, and the sums of all weights up to the
-  // end of each block of kDrawBlock. Returns the sum of all. `x` and `powers` have room for n + kVectorSlack.
+  // Writes the power of each x (backend/draw.h) in a unit of the target's, none of them above `largest`, and the sums
+  // of all weights up to the end of each block of kDrawBlock. Returns the sum of all. `x` and `powers`, which may be
+  // the same, have room for n + kVectorSlack.
   uint64_t (*weigh)(const float* x, int64_t n, float largest, float* powers, uint64_t* cumulative);
-  // The first of n numbers, weighed so, with which the sum of their weights exceeds a threshold below the whole sum.
-  int64_t (*choose)(const float* powers, const uint64_t* cumulative, int64_t n, uint64_t threshold);
+  // For the 64 random bits of each draw: the first of n numbers, weighed so, with which the sum of their weights
+  // exceeds the threshold of the bits (threshold_of).
+  void (*choose)(const float* powers, const uint64_t* cumulative, int64_t n, uint64_t total, const uint64_t* bits,
+                 int32_t draws, int32_t* chosen);
+  // Draws from each of n rows, whose x have room for count + kVectorSlack. `cumulative` has room for all their blocks;
+  // the logarithm of each row's weights (log_of_weights) goes to `logs`.
+  void (*draw_rows)(DrawnRow* rows, int32_t n, uint64_t* cumulative, LogSum* logs);
   // The number of x that are at least a threshold, and if `largest` is given their weights; none is NaN.
   Above (*above)(const float* x, int64_t n, float threshold, const float* largest);
   // Writes the numbers of these x, rising, and returns how many they are.

@@ -86,27 +86,14 @@ RowChildren children_in_place(const RowScan& scan) {
   return {n, first_edge, scan.kernels.largest(x, n), x, {}};
 }
 
-// The children of a node whose elements are copied.
-RowChildren copied_children(const RowScan& scan, void* copied) {
-  const auto [codes, with_end] = codes_of_node(scan);
-  const TokenList list = list_of_node(scan, codes);
-  auto* x = static_cast<float*>(copied);
-  if (scan.plan.elements.dtype != SIDBEAM_DTYPE_F32) {
-    x = scan.workspace.x.data();
-    scan.kernels.load({copied, scan.plan.elements.dtype}, 0, list.count, x);
-  }
-  const int32_t count = list.count + (with_end ? 1 : 0);
-  if (with_end) x[list.count] = end_value(scan);
-  return {count, scan.task.found->row.begin, scan.kernels.largest(x, count), x, {list.data, list.width}};
-}
-
 }  // namespace
 
 DrawWorkspace::DrawWorkspace(const Allocator& allocator, uint32_t codes)
     : powers(allocator, int64_t{codes} + 1 + kVectorSlack),
-      cumulative(allocator, (int64_t{codes} + kDrawBlock) / kDrawBlock),
+      cumulative(allocator, std::max(int64_t{codes} + 1, kMostCopied) / kDrawBlock + kMostTogether),
       exponentials(allocator, int64_t{codes} + 1 + kVectorSlack),
       copies(allocator, kMostTogether),
+      rows(allocator, kMostTogether),
       copied(allocator, std::min(kVectorSlack * (int64_t{codes} + 1), kMostCopied)) {}
 
 RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
@@ -117,12 +104,12 @@ RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& work
 }
 
 RowOutcome find_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
-                         void* copied, RowChildren& children) {
+                         RowChildren& children) {
   const RowScan scan{plan, task, workspace, workspace.best, counters, *plan.kernels, plan.index->level[plan.level]};
   const RowOutcome outcome = normalize(scan, nullptr);
   if (outcome != RowOutcome::kReady) return outcome;
-  if (copied == nullptr && !all_in_place(scan)) return list_in_workspace(scan, children);
-  children = copied != nullptr ? copied_children(scan, copied) : children_in_place(scan);
+  if (!all_in_place(scan)) return list_in_workspace(scan, children);
+  children = children_in_place(scan);
   counters.candidates += children.count;
   return outcome;
 }

@@ -21,15 +21,16 @@ namespace sidbeam::cpu {
 // What a draw needs beyond a row's children.
 struct DrawWorkspace {
   Buffer<float> powers;         // [codes + 1 + slack]
-  Buffer<uint64_t> cumulative;  // [blocks of kDrawBlock] sums of the weights up to the end of each block
+  Buffer<uint64_t> cumulative;  // [blocks of kDrawBlock] sums of a row's weights up to the end of each block
   Buffer<float> exponentials;   // [codes + 1 + slack] of stochastic beams
   Buffer<RowCopy> copies;       // [kMostTogether] of the rows of a group
-  Buffer<float> copied;         // their elements
+  Buffer<DrawnRow> rows;        // [kMostTogether] those that are copied
+  Buffer<float> copied;         // their elements, then their powers
 
   DrawWorkspace() = default;
   DrawWorkspace(const Allocator& allocator, uint32_t codes);
   int64_t memory_bytes() const {
-    return powers.bytes() + cumulative.bytes() + exponentials.bytes() + copies.bytes() + copied.bytes();
+    return powers.bytes() + cumulative.bytes() + exponentials.bytes() + copies.bytes() + rows.bytes() + copied.bytes();
   }
 };
 
@@ -97,10 +98,9 @@ TokenList list_of_node(const SlotPlan& plan, const NodeRow& node);
 // Lists a row's children that truncation keeps in the workspace; none if the outcome is not kReady.
 RowOutcome list_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
                          RowChildren& children);
-// The same to be read only: in place where the row holds the x of all codes and all of them follow, and `copied` where
-// that is not null. It holds the elements of list_of_node(), with room for one more.
+// The same to be read only: in place where the row holds the x of all codes and all of them follow.
 RowOutcome find_children(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,
-                         void* copied, RowChildren& children);
+                         RowChildren& children);
 // Appends a row's candidates by the plan's path. Appends nothing unless the outcome is kReady.
 RowOutcome scan_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, Selection& selection,
                     StepCounters& counters);

@@ -38,12 +38,6 @@ void take_row(const Group& group, int32_t i) {
   if (outcome != RowOutcome::kReady) note_bad(group, group.slot.scores[m], outcome);
 }
 
-void count_only_children(const Group& group, int32_t n) {
-  group.lane.counters.rows_read += n;
-  group.lane.counters.single_rows += n;
-  group.lane.counters.candidates += n;
-}
-
 // Follows the first `count` beams along their only edges, a vector at a time, up to the first with a number that is not
 // finite; returns the number followed. Follows none if there is a threshold, since rows may then have been left out of
 // the sums.

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "backend/draw.h"
 #include "score.h"
 #include "sidbeam_method.h"
 #include "vectorised.h"
@@ -42,7 +41,9 @@ class Candidates {
     return true;
   }
   int64_t pick(uint64_t bits) const {
-    return kernels().choose(powers_.data(), sums_.data(), count, sidbeam::threshold_of(bits, total_));
+    int32_t chosen = 0;
+    kernels().choose(powers_.data(), sums_.data(), count, total_, &bits, 1, &chosen);
+    return chosen;
   }
   int32_t code(int64_t i) const { return codes.empty() ? static_cast<int32_t>(i) : codes.data()[i]; }
 
