@@ -229,8 +229,11 @@ void HiddenStep::check_children(int64_t first, int64_t end) const {
     }
   }
   const int64_t pairs = offsets_[(end - first) * beams()];
-  for (int64_t p = 0; p < pairs; ++p)
-    if (columns_[p] < 0 || columns_[p] >= layer_.columns)
+  const auto outside = [&](int32_t column) { return column < 0 || column >= layer_.columns; };
+  bool any = false;  // looked for without branches, many at once
+  for (int64_t p = 0; p < pairs; ++p) any |= outside(columns_[p]);
+  for (int64_t p = 0; any && p < pairs; ++p)
+    if (outside(columns_[p]))
       fail(SIDBEAM_INVALID_ARGUMENT, "a child has column %d, expected one of the layer's, 0..%lld", columns_[p],
            static_cast<long long>(layer_.columns - 1));
 }
