@@ -161,6 +161,8 @@ void scan_rows(const Group& group) {
   std::fill_n(group.found().only_next.data() + group.first, n, kDeadState);
   if (group.plan.sums_ahead()) sum_group(group);
   if (group.plan.path == Path::kNodes) {
+    const int32_t next = group.first + n;
+    fetch_next(*group.plan.index, group.plan.level - 1, group.slot.states + next, std::min(n, group.end - next));
     fetch_children(*group.plan.index, group.plan.level, group.slot.states + group.first, n);
     uint32_t only[kMostTogether];
     std::fill_n(only, n, kNotOne);

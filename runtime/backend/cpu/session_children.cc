@@ -31,18 +31,27 @@ void list_any(const StateRow& beam, const ChildColumns& out, int64_t& found) {
 
 }  // namespace
 
-// Lists the children of the beams of a running slot.
+// Lists the children of the beams of a running slot. Rows are looked up, and their codes fetched, a group ahead.
 void CpuSession::list_slot(int64_t slot, int64_t* offsets, const ChildColumns& out, int64_t& found) const {
+  constexpr int32_t kTogether = 32;
   const int64_t* states = states_.data() + slot * shape_.beams;
   const IndexView& index = constraints_[slot]->view();
   const int32_t level = level_[slot], live = live_[slot];
   const LevelColumns* columns = shape_.vocabulary.columns;
-  fetch_next(index, level - 1, states, live);
-  fetch_children(index, level, states, live);
-  const ColumnLists lists{states, live, columns[level].offset, offsets, out.columns, out.capacity};
-  for (int32_t m = list_codes(stepper_.kernels(), index, level, columns[level], lists, found); m < live; ++m) {
-    offsets[m] = found;
-    list_any({&index, states[m], columns}, out, found);
+  const auto count_from = [&](int32_t first) { return std::clamp(live - first, 0, kTogether); };
+  fetch_next(index, level - 1, states, count_from(0));
+  for (int32_t first = -kTogether; first < live; first += kTogether) {
+    const int32_t next = first + kTogether, after = next + kTogether;
+    fetch_next(index, level - 1, states + after, count_from(after));
+    fetch_children(index, level, states + next, count_from(next));
+    if (first < 0) continue;
+    const int32_t end = first + count_from(first);
+    const ColumnLists lists{states + first,  end - first, columns[level].offset,
+                            offsets + first, out.columns, out.capacity};
+    for (int32_t m = first + list_codes(stepper_.kernels(), index, level, columns[level], lists, found); m < end; ++m) {
+      offsets[m] = found;
+      list_any({&index, states[m], columns}, out, found);
+    }
   }
 }
 

@@ -46,6 +46,39 @@ inline int32_t copy_short(const LevelView& view, const NodeRow* rows, int32_t n,
                                  : copy_lists<uint32_t>(level, rows, n, tokens, lists);
 }
 
+#if HWY_TARGET != HWY_SCALAR
+// fold() of the lanes of a vector.
+template <class D>
+HWY_INLINE double fold_doubles(D d, hn::Vec<D> x) {
+  if constexpr (hn::MaxLanes(d) > 2) {
+    const hn::Half<D> half;
+    return fold_doubles(half, hn::Add(hn::LowerHalf(half, x), hn::UpperHalf(half, x)));
+  } else {
+    return hn::GetLane(hn::Add(x, hn::Shuffle01(x)));
+  }
+}
+#endif
+
+// fold() of kFoldedLanes lanes, in double.
+HWY_INLINE double fold_in_double(const Floats* lane) {
+#if HWY_TARGET == HWY_SCALAR
+  double total[kFoldedLanes];
+  for (int i = 0; i < kFoldedLanes; ++i) total[i] = static_cast<double>(hn::GetLane(lane[i]));
+  return fold<kFoldedLanes>(total);
+#else
+  const F64 d;
+  const hn::Half<F32> half;
+  Doubles total[2 * kShortVectors];
+  for (int v = 0; v < kShortVectors; ++v) {
+    total[2 * v] = hn::PromoteTo(d, hn::LowerHalf(half, lane[v]));
+    total[2 * v + 1] = hn::PromoteTo(d, hn::UpperHalf(half, lane[v]));
+  }
+  for (int n = kShortVectors; n > 0; n /= 2)
+    for (int v = 0; v < n; ++v) total[v] = hn::Add(total[v], total[v + n]);
+  return fold_doubles(d, total[0]);
+#endif
+}
+
 // sum_near() of fewer than kShortStride numbers; false where it would move the exponent or finds none. Of its 64 lanes
 // those without a number hold the term of `padding`, which a lane without one here holds as well.
 HWY_INLINE bool sum_list(const float* x, int32_t n, RowSum& out) {
@@ -66,11 +99,8 @@ HWY_INLINE bool sum_list(const float* x, int32_t n, RowSum& out) {
   HWY_ALIGN float folded[kShortStride];
   for (int v = 0; v < kShortVectors; ++v) hn::Store(lane[v], d, folded + v * kWidth);
   const Floats padding = hn::Set(d, folded[kShortStride - 1]);
-  HWY_ALIGN double total[kFoldedLanes];
-  for (int v = 0; v < kShortVectors; ++v)
-    hn::Store(hn::Add(hn::Add(lane[v], padding), hn::Add(padding, padding)), d, folded + v * kWidth);
-  for (int i = 0; i < kFoldedLanes; ++i) total[i] = static_cast<double>(folded[i]);
-  out.sum = fold<kFoldedLanes>(total);
+  for (Floats& each : lane) each = hn::Add(hn::Add(each, padding), hn::Add(padding, padding));
+  out.sum = fold_in_double(lane);
   out.exponent = exponent;
   out.whole = false;
   return true;
