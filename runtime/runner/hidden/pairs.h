@@ -15,8 +15,8 @@ int64_t second_level_floats();
 
 struct PairLimits {
   int64_t columns = 0, rows = 0, pairs = 0, width = 0, threads = 1;
-  // Inputs of all rows' hidden states, of a block, that stay in the second-level cache by themselves. (Chunks made steps
-  // of one request a third slower.) Of a chunk's weights there are half as many.
+  // Inputs of all rows' hidden states, of a block, that stay in the second-level cache by themselves (there chunks made
+  // steps of one request a third slower); of a chunk's weights there are half as many.
   int64_t near_inputs = second_level_floats();
 
   // Whether columns may be taken in chunks, where there are `count` rows.
