@@ -272,8 +272,8 @@ struct Kernels {
   void (*find_rows)(const LevelView& level, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows);
   // Fills in the missing states of winners after a level above the tail, using the rows of their parents' nodes.
   void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
-  // Writes the columns of the children of each beam, from `found` on, which it advances, up to the first beam that might
-  // not leave a vector of room; returns the number of beams.
+  // Writes the columns of the children of each beam, from `found` on, which it advances, up to the first beam that
+  // might not leave a vector of room; returns the number of beams.
   int32_t (*list_columns)(const LevelView& level, const ColumnLists& lists, int64_t& found);
   // Writes the numbers of those of n <= kMostProbed keys that may be in the hash set, rising, and returns how many they
   // are. The others are not in it.
