@@ -18,6 +18,7 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/session_items.cc
   backend/cpu/session_step.cc
   backend/cpu/session_take.cc
+  backend/cpu/short_lists.cc
   backend/cpu/stepper.cc
   backend/cpu/sum_ahead.cc
   backend/cpu/truncate.cc

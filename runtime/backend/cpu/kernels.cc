@@ -22,6 +22,7 @@
 #include "backend/cpu/chain-inl.h"
 #include "backend/cpu/draw-inl.h"
 #include "backend/cpu/draw_rows-inl.h"
+#include "backend/cpu/lists-inl.h"
 #include "backend/cpu/log_sum_exp-inl.h"
 #include "backend/cpu/nodes-inl.h"
 #include "backend/cpu/noise-inl.h"
@@ -29,6 +30,7 @@
 #include "backend/cpu/row_sums-inl.h"
 #include "backend/cpu/rows-inl.h"
 #include "backend/cpu/select-inl.h"
+#include "backend/cpu/short_lists-inl.h"
 #include "backend/cpu/slices-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -45,11 +47,10 @@ inline constexpr char kName[] = "baseline";
 #endif
 
 inline constexpr Kernels kKernels = {
-    kName,      sum_exp,      log_sum_exp, load,        transform,     gather,
-    weigh,      choose,       draw_rows,   above,       find_at_least, random_bits,
-    perturb,    largest,      append,      append_list, append_slices, likely_threshold,
-    find_edges, follow_chain, near_best,   keep_best,   rank,          write_chosen,
-    find_rows,  follow_rows,  may_exist};
+    kName,      sum_exp,   log_sum_exp,   load,          transform,        gather,       weigh,        choose,
+    draw_rows,  above,     find_at_least, random_bits,   perturb,          largest,      append,       append_list,
+    copy_short, sum_short, append_short,  append_slices, likely_threshold, find_edges,   follow_chain, near_best,
+    keep_best,  rank,      write_chosen,  find_rows,     follow_rows,      list_columns, may_exist};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

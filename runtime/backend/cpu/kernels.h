@@ -130,6 +130,24 @@ struct Room {
   int32_t count = 0;
 };
 
+// The children of a beam where they are few, and what scores them. Their codes are kShortStride apart, list by list.
+struct ShortList {
+  const float* x = nullptr;  // [count], and further ones up to kShortStride may be read
+  int32_t count = 0;
+  RowScore score;
+};
+inline constexpr int32_t kShortStride = 16, kMostShort = kShortStride - 1;
+
+// Beams of a level, and where the columns of their children go, one list after the other.
+struct ColumnLists {
+  const int64_t* states = nullptr;
+  int32_t beams = 0;
+  int64_t first_column = 0;    // of code 0
+  int64_t* offsets = nullptr;  // [beams]
+  int32_t* columns = nullptr;  // [capacity]
+  int64_t capacity = 0;
+};
+
 struct Appended {
   int32_t next = -1;  // where to continue; -1: done
   int32_t kept = 0;
@@ -239,6 +257,14 @@ struct Kernels {
   // The same for the codes of a list below `codes` in a row of untransformed floats: code t is column t.
   Appended (*append_list)(const RowScore& row, float threshold, const float* data, const TokenList& list,
                           uint32_t codes, int32_t from, const Room& room);
+  // Copies the codes of the lists of n rows, up to the first row with more than kMostShort or with one that is no code
+  // of the level; returns their number.
+  int32_t (*copy_short)(const LevelView& level, const NodeRow* rows, int32_t n, uint32_t* tokens, ShortList* lists);
+  // Gives each of n lists the normaliser of its x, as log_of() makes it of sum_exp.
+  void (*sum_short)(ShortList* lists, int32_t n);
+  // See append; for lists [from, n), each as a whole.
+  Appended (*append_short)(const ShortList* lists, const uint32_t* tokens, int32_t from, int32_t n, float threshold,
+                           const Room& room);
   // The same for slices of up to kMostSlices rows of one dtype, from `next` on. Advances `next`, whose row is n when
   // all slices are done. Returns the number kept.
   int32_t (*append_slices)(const RowSlice* rows, int32_t n, float threshold, SliceCursor& next, const Room& room);
@@ -267,6 +293,9 @@ struct Kernels {
   void (*find_rows)(const LevelView& level, const int64_t* states, int32_t n, const uint32_t* only, NodeRow* rows);
   // Fills in the missing states of winners after a level above the tail, using the rows of their parents' nodes.
   void (*follow_rows)(const IndexView& index, int32_t level, const NodeRow* rows, const Winners& winners);
+  // Writes the columns of the children of each beam, from `found` on, which it advances, up to the first beam that
+  // might not leave a vector of room; returns the number of beams.
+  int32_t (*list_columns)(const LevelView& level, const ColumnLists& lists, int64_t& found);
   // Writes the numbers of those of n <= kMostProbed keys that may be in the hash set, rising, and returns how many they
   // are. The others are not in it.
   int32_t (*may_exist)(const HashView& hash, const uint64_t* keys, int32_t n, int32_t* left);

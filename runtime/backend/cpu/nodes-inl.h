@@ -9,6 +9,7 @@
 #endif
 
 #include "backend/cpu/kernels.h"
+#include "backend/cpu/lists-inl.h"
 #include "backend/cpu/only_children.h"
 #include "hwy/highway.h"
 
@@ -35,6 +36,19 @@ inline void find_rows(const LevelView& view, const int64_t* states, int32_t n, c
     if (only[i] == kNotOne) rows[i] = node_row(level, node_to_feed(states[i]), CountBits());
 }
 
+// find_child() of a code that follows; lists of up to a vector are compared as a whole.
+template <class Token>
+HWY_INLINE uint64_t find_in_vector(const LevelView& level, const NodeRow& node, uint32_t token) {
+  const uint64_t begin = node.row.begin;
+  if (node.row.count > static_cast<uint32_t>(kWidth) || begin + uint64_t{kWidth} > level.edges)
+    return find_child(level, node, token, CountBits());
+  const auto codes = load_codes(static_cast<const Token*>(level.tokens.data), begin, level.edges);
+  const auto found = hn::And(hn::RebindMask(F32(), hn::Eq(codes, hn::Set(U32(), token))),
+                             lanes_of(static_cast<int32_t>(node.row.count), 0));
+  const intptr_t at = hn::FindFirstTrue(F32(), found);
+  return at >= 0 ? begin + static_cast<uint64_t>(at) : kNoEdge;
+}
+
 inline void follow_rows(const IndexView& index, int32_t number, const NodeRow* rows, const Winners& winners) {
   const LevelView level = index.level[number];
   const int64_t next_level = encode_state({number + 1, false, NodeKind::kTrie, 0});
@@ -42,7 +56,9 @@ inline void follow_rows(const IndexView& index, int32_t number, const NodeRow* r
   for (int32_t i = 0; i < winners.n; ++i) {
     if (winners.states[i] != kDeadState) continue;
     const auto token = static_cast<uint32_t>(winners.tokens[i]);
-    const uint64_t edge = find_child(level, rows[winners.parents[i]], token, CountBits());
+    const NodeRow& node = rows[winners.parents[i]];
+    const uint64_t edge = level.tokens.width == 2 ? find_in_vector<uint16_t>(level, node, token)
+                                                  : find_in_vector<uint32_t>(level, node, token);
     if (edge == kNoEdge) continue;
     const bool ends = index.variable_length && token == level.codes;
     winners.states[i] = next_level | static_cast<int64_t>(edge) | (ends ? ended : 0);

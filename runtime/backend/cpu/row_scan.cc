@@ -293,6 +293,7 @@ RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, c
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),
       draw(limits.draws ? DrawWorkspace(allocator, limits.codes) : DrawWorkspace()),
+      lists(allocator),
       maxima_rows(rows_with_maxima(limits.codes)),
       maxima_room(maxima.size() / maxima_rows) {}
 

@@ -34,6 +34,21 @@ struct DrawWorkspace {
   }
 };
 
+// Lists that are scanned together.
+inline constexpr int32_t kShortTogether = 32;
+struct ShortWorkspace {
+  Buffer<ShortList> lists;  // [kShortTogether]
+  Buffer<float> x;          // [kShortTogether, kShortStride] those that are not read in place
+  Buffer<uint32_t> tokens;  // [kShortTogether, kShortStride]
+
+  ShortWorkspace() = default;
+  explicit ShortWorkspace(const Allocator& allocator)
+      : lists(allocator, kShortTogether),
+        x(allocator, kShortTogether * kShortStride + kVectorSlack),
+        tokens(allocator, kShortTogether * kShortStride) {}
+  int64_t memory_bytes() const { return lists.bytes() + x.bytes() + tokens.bytes(); }
+};
+
 // Working memory of one row, sized for the widest level.
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
@@ -41,6 +56,7 @@ struct RowWorkspace {
   Buffer<float> maxima;     // [maxima_rows] of blocks of columns; wider rows have none
   Selection best;           // the best codes of a row, for the strategies that look only those up
   DrawWorkspace draw;       // of the modes that sample
+  ShortWorkspace lists;
 
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
@@ -49,7 +65,8 @@ struct RowWorkspace {
   // Where the maxima of a row of `columns` columns go; nullptr if they do not fit.
   float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
-    return x.bytes() + tokens.bytes() + maxima.bytes() + best.memory_bytes() + draw.memory_bytes();
+    return x.bytes() + tokens.bytes() + maxima.bytes() + best.memory_bytes() + draw.memory_bytes() +
+           lists.memory_bytes();
   }
 };
 

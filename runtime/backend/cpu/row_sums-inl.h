@@ -82,8 +82,9 @@ HWY_INLINE Doubles gather(const double* base, hn::Vec<I64> index) {
 #endif
 }
 
-// log_of(whole_sum()), operation by operation, for the first `count` rows, except those that are whole.
-HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* logs) {
+// log_of(whole_sum()), operation by operation, for the first `count` rows, except those that are whole; `part_of_mean`
+// is mean_of_columns() of each.
+HWY_INLINE void log_each(const RowSum* rows, int32_t count, Doubles part_of_mean, LogSum* logs) {
   const F64 d;
   const I64 di;
   const hn::Rebind<float, F64> df;
@@ -93,8 +94,7 @@ HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* l
   const Doubles scaled = gather(&rows->sum, index), row_exponent = gather(&rows->exponent, index);
   const auto biased = hn::And(hn::ShiftRight<52>(hn::BitCast(di, scaled)), hn::Set(di, 0x7FF));
   const Doubles exponent = hn::ConvertTo(d, hn::Sub(biased, hn::Set(di, 1023)));
-  const Doubles mean =
-      hn::Add(hn::Mul(hn::Set(d, 2.0), hn::Add(row_exponent, exponent)), hn::Set(d, mean_of_columns(n)));
+  const Doubles mean = hn::Add(hn::Mul(hn::Set(d, 2.0), hn::Add(row_exponent, exponent)), part_of_mean);
   const Doubles z = hn::Mul(hn::Set(d, kDeficitOfMean), mean), one = hn::Set(d, 1.0);
   const Doubles deficit = hn::Add(one, hn::Mul(z, hn::Add(one, hn::Mul(z, hn::Set(d, 0.5)))));
   const Doubles sum = hn::Mul(hn::Mul(scaled, hn::Set(d, 1.0 / kTermScale)), deficit);
@@ -114,7 +114,8 @@ HWY_INLINE void log_each(const RowSum* rows, int32_t count, int64_t n, LogSum* l
 // Reads up to a vector past the last element.
 inline void log_sums(const RowSum* sums, int32_t rows, int64_t n, LogSum* logs) {
   constexpr auto kLanes = static_cast<int32_t>(hn::MaxLanes(F64()));
-  for (int32_t r = 0; r < rows; r += kLanes) log_each(sums + r, std::min(kLanes, rows - r), n, logs + r);
+  const Doubles part_of_mean = hn::Set(F64(), mean_of_columns(n));
+  for (int32_t r = 0; r < rows; r += kLanes) log_each(sums + r, std::min(kLanes, rows - r), part_of_mean, logs + r);
   for (int32_t r = 0; r < rows; ++r)
     if (HWY_UNLIKELY(sums[r].whole)) logs[r] = log_of(whole_sum(sums[r], n));
 }

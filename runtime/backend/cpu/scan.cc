@@ -9,6 +9,7 @@
 #include "backend/cpu/chain.h"
 #include "backend/cpu/group.h"
 #include "backend/cpu/only_children.h"
+#include "backend/cpu/short_lists.h"
 #include "index/read/state.h"
 
 namespace sidbeam::cpu {
@@ -147,20 +148,27 @@ void scan_chains(const Group& group) {
   }
 }
 
-// All other paths: row by row.
+// All other paths: lists of few children together, other rows one by one.
 void scan_rows(const Group& group) {
   const int32_t n = group.n;
   group.found().all_only = false;
   std::fill_n(group.found().only_next.data() + group.first, n, kDeadState);
   if (group.plan.sums_ahead()) sum_group(group);
   if (group.plan.path == Path::kNodes) {
+    const int32_t next = group.first + n;
+    fetch_next(*group.plan.index, group.plan.level - 1, group.slot.states + next, std::min(n, group.end - next));
     fetch_children(*group.plan.index, group.plan.level, group.slot.states + group.first, n);
     uint32_t only[kMostTogether];
     std::fill_n(only, n, kNotOne);
     group.plan.kernels->find_rows(group.level(), group.slot.states + group.first, n, only,
                                   group.found().rows.data() + group.first);
   }
-  for (int32_t i = 0; i < n; ++i) take_row(group, i);
+  const bool takes_short = takes_short_lists(group.plan);
+  for (int32_t i = 0; i < n;) {
+    const int32_t taken = takes_short ? take_short_lists(group, i) : 0;
+    if (taken == 0) take_row(group, i);
+    i += std::max(taken, 1);
+  }
 }
 
 }  // namespace

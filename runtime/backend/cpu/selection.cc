@@ -63,6 +63,16 @@ void Selection::append_list(const RowScore& row, const float* data, const TokenL
   }
 }
 
+void Selection::append_short(const ShortList* lists, const uint32_t* tokens, int32_t n) {
+  flush();
+  for (int32_t next = 0; next >= 0 && n > 0;) {
+    if (capacity_ - count_ < kBlock) shrink();
+    const Appended got = kernels_->append_short(lists, tokens, next, n, threshold_, room());
+    count_ += got.kept;
+    next = got.next;
+  }
+}
+
 void Selection::append_waiting() {
   for (SliceCursor next; next.row < waiting_;) {
     if (capacity_ - count_ < kBlock) shrink();

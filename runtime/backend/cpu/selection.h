@@ -49,6 +49,8 @@ class Selection {
   void append(const RowScore& row, const float* x, const uint32_t* tokens, int32_t n);
   // See Kernels::append_list.
   void append_list(const RowScore& row, const float* data, const TokenList& list, uint32_t codes);
+  // See Kernels::append_short.
+  void append_short(const ShortList* lists, const uint32_t* tokens, int32_t n);
   // Queues a slice. Its row may be read until flush() or any other call that appends.
   void append_slice(const RowScore& row, const Slice& slice) {
     if (waiting_ == kMostSlices) flush();

@@ -74,6 +74,7 @@ class CpuSession final : public SessionBackend {
   void set_step(const IndexView& index, int32_t slot, int64_t batch, SlotStep& step);
   int64_t add_slot(const sidbeam_step_args& args, int64_t batch, int64_t added);
   [[noreturn]] void refuse_idle() const;
+  void list_slot(int64_t slot, int64_t* offsets, const ChildColumns& out, int64_t& found) const;
   void fill_items(int64_t slot, int64_t i, const sidbeam_items& out) const;
 
   // Arrays are by slot, then (level, then) beam.

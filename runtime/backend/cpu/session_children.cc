@@ -1,4 +1,6 @@
 // The columns that a step reads where it reads children alone. SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "backend/cpu/only_children.h"
 #include "backend/cpu/session.h"
 #include "backend/cpu/valid_columns.h"
@@ -7,51 +9,60 @@
 namespace sidbeam::cpu {
 namespace {
 
-// Writes a beam's columns without branches, and counts them. Does nothing and returns false unless its children are a
-// list of codes, a fixed offset from their columns, for which there is room.
-bool write_list(const StateRow& beam, int32_t number, const ChildColumns& out, int64_t& found) {
-  const LevelView& level = beam.index->level[number];
-  const LevelColumns& columns = beam.columns[number];
-  if (number >= beam.index->csr_levels || beam.index->variable_length || columns.map != nullptr) return false;
-  const Row row = row_of(level, node_to_feed(beam.state));
-  if (columns.offset + level.codes > INT32_MAX || found + row.count > out.capacity) return false;
-  int64_t at = found;
-  with_type(level.tokens, [&](const auto* tokens) {
-    for (uint64_t edge = row.begin; edge < row.begin + row.count; ++edge) {
-      out.columns[at] = static_cast<int32_t>(columns.offset + static_cast<int64_t>(tokens[edge]));
-      at += tokens[edge] < level.codes ? 1 : 0;
-    }
+// Lists the children of a slot's beams as far as they are lists of codes, a fixed offset from their columns, for which
+// there is room; returns the number of beams.
+int32_t list_codes(const Kernels& kernels, const IndexView& index, int32_t number, const LevelColumns& columns,
+                   const ColumnLists& lists, int64_t& found) {
+  const LevelView& level = index.level[number];
+  if (number >= index.csr_levels || index.variable_length || columns.map != nullptr) return 0;
+  if (columns.offset + level.codes > INT32_MAX) return 0;
+  return kernels.list_columns(level, lists, found);
+}
+
+// The same for one beam of any kind.
+void list_any(const StateRow& beam, const ChildColumns& out, int64_t& found) {
+  for_each_valid_column(beam, [&](int64_t column) {
+    if (column > INT32_MAX)
+      fail(SIDBEAM_UNSUPPORTED, "a child has column %lld, expected at most 2^31 - 1", static_cast<long long>(column));
+    if (found < out.capacity) out.columns[found] = static_cast<int32_t>(column);
+    ++found;
   });
-  found = at;
-  return true;
 }
 
 }  // namespace
+
+// Lists the children of the beams of a running slot. Rows are looked up, and their codes fetched, a group ahead.
+void CpuSession::list_slot(int64_t slot, int64_t* offsets, const ChildColumns& out, int64_t& found) const {
+  constexpr int32_t kTogether = 32;
+  const int64_t* states = states_.data() + slot * shape_.beams;
+  const IndexView& index = constraints_[slot]->view();
+  const int32_t level = level_[slot], live = live_[slot];
+  const LevelColumns* columns = shape_.vocabulary.columns;
+  const auto count_from = [&](int32_t first) { return std::clamp(live - first, 0, kTogether); };
+  fetch_next(index, level - 1, states, count_from(0));
+  for (int32_t first = -kTogether; first < live; first += kTogether) {
+    const int32_t next = first + kTogether, after = next + kTogether;
+    fetch_next(index, level - 1, states + after, count_from(after));
+    fetch_children(index, level, states + next, count_from(next));
+    if (first < 0) continue;
+    const int32_t end = first + count_from(first);
+    const ColumnLists lists{states + first,  end - first, columns[level].offset,
+                            offsets + first, out.columns, out.capacity};
+    for (int32_t m = first + list_codes(stepper_.kernels(), index, level, columns[level], lists, found); m < end; ++m) {
+      offsets[m] = found;
+      list_any({&index, states[m], columns}, out, found);
+    }
+  }
+}
 
 void CpuSession::children(const int32_t* slots, int64_t count, const ChildColumns& out) const {
   int64_t found = 0;
   for (int64_t i = 0; i < count; ++i) {
     const int64_t slot = slots != nullptr ? slots[i] : i;
     const bool runs = level_[slot] >= 0 && active_[slot] > 0;
-    const int64_t* states = states_.data() + slot * shape_.beams;
-    const IndexView* index = runs ? &constraints_[slot]->view() : nullptr;
-    if (runs) {
-      fetch_next(*index, level_[slot] - 1, states, live_[slot]);
-      fetch_children(*index, level_[slot], states, live_[slot]);
-    }
-    for (int32_t m = 0; m < shape_.beams; ++m) {
-      out.offsets[i * shape_.beams + m] = found;
-      if (!runs || m >= live_[slot]) continue;
-      const StateRow beam{index, states[m], shape_.vocabulary.columns};
-      if (write_list(beam, level_[slot], out, found)) continue;
-      for_each_valid_column(beam, [&](int64_t column) {
-        if (column > INT32_MAX)
-          fail(SIDBEAM_UNSUPPORTED, "a child has column %lld, expected at most 2^31 - 1",
-               static_cast<long long>(column));
-        if (found < out.capacity) out.columns[found] = static_cast<int32_t>(column);
-        ++found;
-      });
-    }
+    int64_t* offsets = out.offsets + i * shape_.beams;
+    if (runs) list_slot(slot, offsets, out, found);
+    std::fill(offsets + (runs ? live_[slot] : 0), offsets + shape_.beams, found);
   }
   out.offsets[count * shape_.beams] = found;
 }

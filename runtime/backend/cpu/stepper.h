@@ -33,6 +33,7 @@ class CpuStepper {
   void reserve(const StepLimits& limits);
   void step(const StepJob& job, StepCounters& counters);
   int64_t memory_bytes() const;
+  const Kernels& kernels() const { return kernels_; }
 
  private:
   int64_t lanes_for(const StepJob& job, int64_t rows) const;

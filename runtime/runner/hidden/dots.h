@@ -36,8 +36,8 @@ struct PairList {
   int64_t chunks() const { return (column_count + (int64_t{1} << chunk_shift) - 1) >> chunk_shift; }
   int64_t count() const { return starts[chunks()]; }
 };
-// Weights of a chunk: a mebibyte, beside which the rows that pass leave it in a second-level cache of two. (Half of it
-// was as fast or slower.)
+// Most weights of a chunk, a mebibyte: half of a second-level cache of two, beside which the rows that pass leave them
+// there. (Half of it was as fast or slower there; where the cache has one, the whole of it took up to twice as long.)
 inline constexpr int64_t kChunkWeights = 1 << 18;
 void multiply_pairs(const Workers& workers, const OutputLayer& layer, const PairList& list);
 

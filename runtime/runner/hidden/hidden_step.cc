@@ -229,7 +229,11 @@ void HiddenStep::check_children(int64_t first, int64_t end) const {
     }
   }
   const int64_t pairs = offsets_[(end - first) * beams()];
+  const auto last = static_cast<uint32_t>(layer_.columns - 1);
+  uint32_t odd = 0;  // its top bit is set where any column is negative or above the last; without branches
   for (int64_t p = 0; p < pairs; ++p)
+    odd |= static_cast<uint32_t>(columns_[p]) | (last - static_cast<uint32_t>(columns_[p]));
+  for (int64_t p = 0; odd >> 31 != 0 && p < pairs; ++p)
     if (columns_[p] < 0 || columns_[p] >= layer_.columns)
       fail(SIDBEAM_INVALID_ARGUMENT, "a child has column %d, expected one of the layer's, 0..%lld", columns_[p],
            static_cast<long long>(layer_.columns - 1));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/hidden/pairs.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -13,8 +15,9 @@ constexpr double kMostRead = 0.5;
 
 // log2 of the columns of a chunk. In `chunks` chunks a row of n products reads its hidden state
 // chunks * (1 - (1 - 1 / chunks)^n) times.
-int32_t choose_shift(int64_t width, int64_t columns, int64_t threads, double products) {
-  const int64_t fit = kChunkWeights / std::min(width, kDotBlock), shared = (columns + threads - 1) / threads;
+int32_t choose_shift(const PairLimits& limits, int64_t columns, double products) {
+  const int64_t fit = limits.near_inputs / 2 / std::min(limits.width, kDotBlock);
+  const int64_t shared = (columns + limits.threads - 1) / limits.threads;
   int32_t shift = 0;
   while (int64_t{2} << shift <= fit && int64_t{1} << shift < shared) ++shift;
   const double chunks = std::max(1.0, static_cast<double>(columns) / static_cast<double>(int64_t{1} << shift));
@@ -23,6 +26,12 @@ int32_t choose_shift(int64_t width, int64_t columns, int64_t threads, double pro
 }
 
 }  // namespace
+
+int64_t second_level_floats() {
+  constexpr int64_t kMost = 2 * kChunkWeights;
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 where the system does not know it
+  return bytes > 0 ? std::clamp<int64_t>(bytes / 4, kMost / 8, kMost) : kMost;
+}
 
 PairSorter::PairSorter(const Allocator& allocator, const PairLimits& limits)
     : limits_(limits),
@@ -43,8 +52,7 @@ void PairSorter::place(int64_t rows) {
   for (const int32_t n : ranks_) columns += n > 0 ? 1 : 0, pairs += n;
   const double products = static_cast<double>(pairs) / static_cast<double>(std::max<int64_t>(rows, 1));
   list_.column_count = columns;
-  list_.chunk_shift =
-      limits_.may_chunk(rows) ? choose_shift(limits_.width, columns, limits_.threads, std::max(products, 1.0)) : 0;
+  list_.chunk_shift = limits_.may_chunk(rows) ? choose_shift(limits_, columns, std::max(products, 1.0)) : 0;
   // Without branches on what has pairs: it looks random.
   const int32_t shift = list_.chunk_shift, last = (1 << shift) - 1, next = shift > 0 ? 1 : 0;
   int32_t rank = 0, at = 0;

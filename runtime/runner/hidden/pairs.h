@@ -10,11 +10,14 @@
 
 namespace sidbeam::runner {
 
+// Floats that the second-level cache holds, as far as chunks make use of it.
+int64_t second_level_floats();
+
 struct PairLimits {
   int64_t columns = 0, rows = 0, pairs = 0, width = 0, threads = 1;
-  // Inputs of all rows' hidden states, of a block, that stay in a second-level cache by themselves. (Chunks made steps
-  // of one request a third slower.)
-  int64_t near_inputs = 1 << 19;
+  // Inputs of all rows' hidden states, of a block, that stay in the second-level cache by themselves (there chunks made
+  // steps of one request a third slower); of a chunk's weights there are half as many.
+  int64_t near_inputs = second_level_floats();
 
   // Whether columns may be taken in chunks, where there are `count` rows.
   bool may_chunk(int64_t count) const { return count * std::min(width, kDotBlock) > near_inputs; }
