@@ -16,7 +16,7 @@ constexpr double kMostRead = 0.5;
 // log2 of the columns of a chunk. In `chunks` chunks a row of n products reads its hidden state
 // chunks * (1 - (1 - 1 / chunks)^n) times.
 int32_t choose_shift(const PairLimits& limits, int64_t columns, double products) {
-  const int64_t fit = limits.near_inputs / 2 / std::min(limits.width, kDotBlock);
+  const int64_t fit = limits.chunk_weights / std::min(limits.width, kDotBlock);
   const int64_t shared = (columns + limits.threads - 1) / limits.threads;
   int32_t shift = 0;
   while (int64_t{2} << shift <= fit && int64_t{1} << shift < shared) ++shift;

@@ -15,9 +15,10 @@ int64_t second_level_floats();
 
 struct PairLimits {
   int64_t columns = 0, rows = 0, pairs = 0, width = 0, threads = 1;
-  // Inputs of all rows' hidden states, of a block, that stay in the second-level cache by themselves (there chunks made
-  // steps of one request a third slower); of a chunk's weights there are half as many.
+  // Inputs of all rows' hidden states, of a block, that stay in the second-level cache by themselves. (Chunks made
+  // steps of one request a third slower there.)
   int64_t near_inputs = second_level_floats();
+  int64_t chunk_weights = second_level_floats() / 2;  // at most kChunkWeights
 
   // Whether columns may be taken in chunks, where there are `count` rows.
   bool may_chunk(int64_t count) const { return count * std::min(width, kDotBlock) > near_inputs; }
