@@ -20,8 +20,9 @@ class Json {
 
   Json() : text_("{}") {}
   Json(std::nullptr_t) : text_("null") {}
-  Json(bool value) : text_(value ? "true" : "false") {}
-  Json(std::integral auto value) : text_(std::to_string(value)) {}
+  Json(std::integral auto value) : text_(std::to_string(value)) {
+    if constexpr (std::same_as<decltype(value), bool>) text_ = value ? "true" : "false";
+  }
   Json(double value);  // null where it is not finite
   // Ids and metadata are arbitrary bytes of the caller; bytes that are not UTF-8 become U+FFFD instead of a failure.
   Json(const std::string& value);
@@ -33,7 +34,7 @@ class Json {
   }
   Json(std::initializer_list<Member> members);
 
-  // One member more of an object.
+  // Adds a member to an object.
   void add(const std::string& name, const Json& value);
   const std::string& text() const { return text_; }
 

@@ -81,7 +81,7 @@ TEST(Draw, LogarithmsOfWeightsAreThoseOfSumsToAMillionth) {
   }
 }
 
-// The fewest bits of this threshold.
+// The smallest random number with this threshold.
 uint64_t bits_of(uint64_t threshold, uint64_t total) {
   const auto bits = static_cast<uint64_t>(((static_cast<Wide>(threshold) << 64) + total - 1) / total);
   EXPECT_EQ(threshold_of(bits, total), threshold);

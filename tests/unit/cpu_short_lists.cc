@@ -96,10 +96,10 @@ struct TestLevel {
   std::vector<Token> tokens;
   LevelView view;
 
-  explicit TestLevel(Random& random) {
+  TestLevel(Random& random, int64_t longest) {
     view.codes = static_cast<uint32_t>(random.among({20, 700}));
     view.nodes = static_cast<uint64_t>(1 + random.below(40));
-    const int64_t most = random.among({3, kMostShort, kMostShort + 2});
+    const int64_t most = random.among({int64_t{3}, int64_t{kMostShort}, longest});
     for (uint64_t node = 0; node < view.nodes; ++node) {
       pointers.push_back(static_cast<uint32_t>(tokens.size()));
       for (int64_t i = random.below(most + 1); i > 0; --i)
@@ -126,7 +126,7 @@ struct TestLevel {
 template <class Token>
 void check_copies(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
-  const TestLevel<Token> level(random);
+  const TestLevel<Token> level(random, kMostShort + 2);
   std::vector<NodeRow> rows;
   for (uint64_t node = 0; node < level.view.nodes; ++node) rows.push_back(node_row(level.view, node));
   std::vector<ShortList> lists(rows.size());
@@ -155,9 +155,9 @@ TEST(CpuShortLists, CopiesStopAtAListThatIsLongOrHoldsNoCode) {
 template <class Token>
 void check_columns(const Kernels& kernels, uint64_t seed) {
   Random random(seed);
-  const TestLevel<Token> level(random);
+  const TestLevel<Token> level(random, 400);
   std::vector<int64_t> states, offsets;
-  std::vector<int32_t> expected, columns(static_cast<size_t>(random.among({0, 50, 200, 1000})), -7);
+  std::vector<int32_t> expected, columns(static_cast<size_t>(random.among({0, 50, 200, 1000, 20000})), -7);
   for (uint64_t node = 0; node < level.view.nodes; ++node) {
     states.push_back(random.one_in(9) ? -1 : static_cast<int64_t>(node));
     offsets.push_back(static_cast<int64_t>(expected.size()));

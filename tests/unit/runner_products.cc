@@ -104,7 +104,7 @@ double in_double(const Products& products, const float* x, int32_t column) {
 std::vector<float> multiply(const Products& products, const Workers& workers, int64_t near_inputs, bool& chunked) {
   const int64_t count = products.shape.rows * products.shape.children;
   PairSorter sorter(default_allocator(), {products.shape.columns, products.shape.rows, count, products.shape.width,
-                                          workers.width(), near_inputs});
+                                          workers.width(), near_inputs, kChunkWeights});
   std::vector<float> values(static_cast<size_t>(count), NAN);
   for (int round = 0; round < 2; ++round) {  // the second one finds the memory used
     sorter.begin();

@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include "backend/cpu/draw-inl.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/row_sums-inl.h"
+#include "backend/cpu/rows-inl.h"
 #include "backend/draw.h"
 
 HWY_BEFORE_NAMESPACE();

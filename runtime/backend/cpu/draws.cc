@@ -187,7 +187,10 @@ void write_drawn(const Group& group, int32_t i, const DrawnRow& row, const LogSu
   score.normalizer = group.lane.logs[i];
   ++group.lane.counters.rows_read;
   DrawnBeam beam;
-  if (use_computed(score) == RowOutcome::kReady) {
+  const RowOutcome outcome = use_computed(score);
+  if (outcome != RowOutcome::kReady) {
+    note_bad(group, 0.0F, outcome);
+  } else {
     group.lane.counters.candidates += row.count;
     if (row.chosen >= 0) {
       bool bad = false;  // no log-prob is above 0

@@ -215,7 +215,7 @@ inline void find_group_maxima(float* maxima, int64_t groups) {
 }
 
 // Sums a row of untransformed elements. False if |x| is too large for an integer exponent (kHuge). Aligned, so that
-// what is linked before it does not decide where its loop lies in lines of code (up to 1.5 % on Zen 4).
+// what is linked before it does not decide where its loop lies in cache lines (up to 1.5 % on Zen 4).
 template <int32_t kDtype, bool kKeepMaxima, class Copying>
 HWY_NOINLINE __attribute__((aligned(64))) bool sum_near(const void* data, int64_t n, const void* next, float* maxima,
                                                         Copying copy, RowSum& out) {

@@ -17,11 +17,19 @@ struct ShortRun {
   float* copy(int32_t i) const { return memory.x.data() + i * kShortStride; }
 };
 
-// The number of beams from `first` on, as many as are taken at a time, that have neither ended nor may be skipped.
-int32_t count_running(const Group& group, int32_t first) {
+// Whether a list is short and does not hold the end, which is its last code.
+bool is_short(const LevelView& level, const Row& row) {
+  return row.count <= kMostShort && (row.count == 0 || level.tokens[row.begin + row.count - 1] < level.codes);
+}
+
+// The number of beams from `first` on, as many as are taken at a time, that have short lists, have not ended and may
+// not be skipped.
+int32_t count_running(const Group& group, int32_t first, const NodeRow* rows) {
   const int32_t most = std::min(group.first + group.n - first, kShortTogether);
   int32_t n = 0;
-  while (n < most && !is_ended(group.slot.states[first + n]) && !group.may_skip(first + n)) ++n;
+  while (n < most && is_short(group.level(), rows[n].row) && !is_ended(group.slot.states[first + n]) &&
+         !group.may_skip(first + n))
+    ++n;
   return n;
 }
 
@@ -74,6 +82,7 @@ RowOutcome prepare_list(const ShortRun& run, int32_t i, ShortList& list) {
   RowOutcome outcome = RowOutcome::kReady;
   if (group.plan.normalizer == Normalizer::kGiven) outcome = use_given_of(group, m, list.score);
   if (outcome != RowOutcome::kReady || list.count == 0) return outcome;
+  if (group.plan.normalizer == Normalizer::kGiven) ++group.lane.counters.list_rows;
   if (!group.plan.children_alone) {
     gather_x(run, i, list);
   } else if (!find_given_x(run, i, list)) {
@@ -96,12 +105,13 @@ void prepare_lists(const ShortRun& run) {
     ShortList& list = run.list(i);
     drop_unless_ready(run, prepare_list(run, i, list), list);
     counters.rows_read += is_live(run.group.slot.states[run.first + i]) ? 1 : 0;
-    counters.list_rows += list.count > 0 ? 1 : 0;
   }
   if (run.group.plan.normalizer == Normalizer::kChildren) {
     run.group.plan.kernels->sum_short(run.memory.lists.data(), run.n);
-    for (int32_t i = 0; i < run.n; ++i)
+    for (int32_t i = 0; i < run.n; ++i) {
       if (run.list(i).count > 0) drop_unless_ready(run, use_computed(run.list(i).score), run.list(i));
+      counters.list_rows += run.list(i).count > 0 ? 1 : 0;
+    }
   }
   for (int32_t i = 0; i < run.n; ++i) counters.candidates += run.list(i).count;
 }
@@ -111,8 +121,8 @@ void prepare_lists(const ShortRun& run) {
 int32_t take_short_lists(const Group& group, int32_t i) {
   const SlotPlan& plan = group.plan;
   const NodeRow* rows = group.found().rows.data() + group.first + i;
-  if (rows->row.count > kMostShort) return 0;
-  ShortRun run{group, group.first + i, count_running(group, group.first + i), group.lane.workspace.lists};
+  ShortRun run{group, group.first + i, count_running(group, group.first + i, rows), group.lane.workspace.lists};
+  if (run.n == 0) return 0;
   run.n = plan.kernels->copy_short(group.level(), rows, run.n, run.tokens(0), run.memory.lists.data());
   if (run.n == 0) return 0;
   prepare_lists(run);

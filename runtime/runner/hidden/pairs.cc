@@ -29,7 +29,11 @@ int32_t choose_shift(const PairLimits& limits, int64_t columns, double products)
 
 int64_t second_level_floats() {
   constexpr int64_t kMost = 2 * kChunkWeights;
+#ifdef _SC_LEVEL2_CACHE_SIZE
   const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);  // 0 where the system does not know it
+#else
+  const long bytes = 0;
+#endif
   return bytes > 0 ? std::clamp<int64_t>(bytes / 4, kMost / 8, kMost) : kMost;
 }
 
