@@ -265,7 +265,7 @@ void draw_group(const Group& group) {
   const bool chains = plan.path == Path::kChains && !plan.truncation.any();
   const ChildRows rows =
       child_rows(group.job, plan, group.slot, group.first, plan.sums_ahead() ? group.lane.logs : nullptr);
-  uint32_t edges[kMostInChain], only[kMostTogether];
+  uint32_t edges[kMostInChain], only[kMostTogether] = {};
   int64_t next[kMostTogether];
   uint64_t bits[kMostTogether];
   Chain chain;
