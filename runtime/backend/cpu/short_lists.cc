@@ -24,7 +24,7 @@ bool is_short(const LevelView& level, const Row& row) {
 
 // The number of beams from `first` on, as many as are taken at a time, that have short lists, have not ended and may
 // not be skipped.
-int32_t count_running(const Group& group, int32_t first, const NodeRow* rows) {
+int32_t count_short(const Group& group, int32_t first, const NodeRow* rows) {
   const int32_t most = std::min(group.first + group.n - first, kShortTogether);
   int32_t n = 0;
   while (n < most && is_short(group.level(), rows[n].row) && !is_ended(group.slot.states[first + n]) &&
@@ -121,7 +121,7 @@ void prepare_lists(const ShortRun& run) {
 int32_t take_short_lists(const Group& group, int32_t i) {
   const SlotPlan& plan = group.plan;
   const NodeRow* rows = group.found().rows.data() + group.first + i;
-  ShortRun run{group, group.first + i, count_running(group, group.first + i, rows), group.lane.workspace.lists};
+  ShortRun run{group, group.first + i, count_short(group, group.first + i, rows), group.lane.workspace.lists};
   if (run.n == 0) return 0;
   run.n = plan.kernels->copy_short(group.level(), rows, run.n, run.tokens(0), run.memory.lists.data());
   if (run.n == 0) return 0;
