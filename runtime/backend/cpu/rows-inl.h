@@ -137,7 +137,8 @@ inline float largest(const float* x, int64_t n) {
 #if HWY_TARGET != HWY_SCALAR
 // The elements of kWidth codes, which `token` holds. (AVX2's own gather took 1.5 times as long on Zen 3.)
 template <class Token>
-HWY_INLINE Floats elements_of(const float* row, const Token* list, [[maybe_unused]] hn::Vec<U32> token) {
+HWY_INLINE Floats elements_of(const float* row, [[maybe_unused]] const Token* list,
+                              [[maybe_unused]] hn::Vec<U32> token) {
 #if HWY_TARGET == HWY_AVX2
   const auto four = [&](const Token* at) HWY_ATTR {
     const __m128 low = _mm_unpacklo_ps(_mm_load_ss(row + at[0]), _mm_load_ss(row + at[1]));
