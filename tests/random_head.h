@@ -4,9 +4,12 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
@@ -151,6 +154,31 @@ inline std::set<std::vector<int>> random_sids(const std::vector<int>& codes, siz
   for (size_t tries = 0; sids.size() < count && tries < 20 * count; ++tries) {
     std::vector<int> sid;
     for (const int v : codes) sid.push_back(static_cast<int>(random() % static_cast<uint64_t>(v)));
+    sids.insert(sid);
+  }
+  return sids;
+}
+
+// 16 levels of 16 codes, so that the product of the V_l is 2^64 and keys are hashes. At the first 13 one code alone is
+// ever chosen, so that one beam goes on to levels that a search can exhaust.
+inline constexpr int kDeep = 16, kCertain = 13;
+
+inline oracle::DraftModel deep_head(std::mt19937_64& random) {
+  oracle::DraftModel model = random_head({std::vector<int>(kDeep, 16), 8, 8}, random);
+  for (size_t l = 0; l < kCertain; ++l) {
+    oracle::Vector& bias = model.layers[l].head_bias;
+    std::fill(bias.begin(), bias.end(), -std::numeric_limits<double>::infinity());
+    bias[l] = 0.0;
+  }
+  return model;
+}
+
+inline std::set<std::vector<int>> deep_sids(size_t count, std::mt19937_64& random) {
+  std::set<std::vector<int>> sids;
+  for (const std::vector<int>& end : random_sids({16, 16, 16}, count, random)) {
+    std::vector<int> sid(kCertain);
+    std::iota(sid.begin(), sid.end(), 0);
+    sid.insert(sid.end(), end.begin(), end.end());
     sids.insert(sid);
   }
   return sids;

@@ -88,6 +88,9 @@ struct HashView {
   uint64_t seed = 0;
   KeyMix mix;           // determines where a key begins
   uint64_t probes = 0;  // the number of slots from there on that may hold the key
+  // The bits of XXH3-64 that make a hashed key. All but the one that marks empty slots; a test may cut it, so that keys
+  // collide.
+  uint64_t key_mask = ~uint64_t{0} >> 1;
 };
 
 struct IndexView {

@@ -13,8 +13,8 @@
 
 namespace sidbeam::runner {
 
-using heads::elements_of, heads::HeadShape, heads::make_index, heads::random_head, heads::random_sids,
-    heads::random_vector;
+using heads::deep_head, heads::deep_sids, heads::elements_of, heads::HeadShape, heads::make_index, heads::random_head,
+    heads::random_sids, heads::random_vector;
 using DraftHeadHandle = heads::DraftHead;
 using DraftDecoderHandle = heads::DraftDecoder;
 using Sid = std::vector<int>;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "../cut_hash.h"
 #include "draft_rig.h"
 
 namespace sidbeam::runner {
@@ -153,14 +154,15 @@ TEST(RunnerDraft, DtypesInstructionSetsAndThreadsChangeNoBit) {
   }
 }
 
-// Decodes until `count` SIDs have come out; all of them must be valid.
-void decode_many(const std::vector<int>& codes, size_t sid_count, int32_t verification, int64_t count, uint64_t seed) {
-  std::mt19937_64 random(seed);
-  HeadShape shape{codes, 8, 8};
-  const oracle::DraftModel model = random_head(shape, random);
-  const std::set<Sid> sids = random_sids(codes, sid_count, random);
+// Decodes until `count` SIDs have come out; all of them must be valid. Of hashed keys `key_bits` are left.
+void decode_many(const oracle::DraftModel& model, const std::set<Sid>& sids, int32_t verification, int64_t count,
+                 std::mt19937_64& random, int key_bits = 63) {
   const handles::Runtime runtime = make_runtime();
-  const handles::Index index = make_index(runtime.get(), codes, sids);
+  const handles::Index index = make_index(runtime.get(), model.codes, sids);
+  if (key_bits < 63) {
+    ASSERT_TRUE(cut::hash_of(index.get()).hashed);
+    cut::cut_hash(index.get(), key_bits);
+  }
   const DraftHeadHandle head = make_head(model);
   sidbeam_draft_config config = SIDBEAM_DRAFT_CONFIG_INIT;
   config.requests = 32;
@@ -169,72 +171,75 @@ void decode_many(const std::vector<int>& codes, size_t sid_count, int32_t verifi
   config.head = head.get();
   config.index = index.get();
   const DraftDecoderHandle decoder = make_decoder(runtime.get(), config);
+  const std::vector<Sid> ordered(sids.begin(), sids.end());
   int64_t decoded = 0, invalid = 0;
   for (int run = 0; decoded < count && run < 20000; ++run) {
     const Hidden hidden(config.requests, model, random);
     const sidbeam_draft_result result = run_decoder(decoder, hidden.rows);
     for (int64_t i = 0; i < result.requests; ++i) {
       for (int64_t m = 0; m < result.live[i]; ++m, ++decoded) {
-        const Sid sid = sid_of(result, i * result.beams + m);
-        const auto place = sids.find(sid);
-        if (place == sids.end() || std::distance(sids.begin(), place) != result.ordinals[i * result.beams + m])
-          ++invalid;
+        const int64_t beam = i * result.beams + m, ordinal = result.ordinals[beam];
+        if (ordinal < 0 || ordered.at(static_cast<size_t>(ordinal)) != sid_of(result, beam)) ++invalid;
       }
     }
   }
-  EXPECT_EQ(invalid, 0) << "seed " << seed;
+  EXPECT_EQ(invalid, 0);
   EXPECT_GE(decoded, count);
 }
 
-// A set of n SIDs has 2n slots or little more: with 40 SIDs seven bits of the hash choose the slot, so that most of the
-// 64 x 64 keys that are probed begin where a SID is.
-TEST(RunnerDraft, NoInvalidSidAmongAMillionWithAHashOfFewBits) {
-  constexpr int64_t kMillion = SIDBEAM_SANITIZED ? 50'000 : 1'000'000;
-  decode_many({16, 16, 16}, 40, SIDBEAM_DRAFT_VERIFY_HASH, kMillion / 5, 11);
-  decode_many({5, 6, 7}, 3, SIDBEAM_DRAFT_VERIFY_HASH, kMillion / 50, 12);  // three bits
-  decode_many({16, 16, 16}, 1500, SIDBEAM_DRAFT_VERIFY_HASH, kMillion / 2, 13);
-  decode_many({16, 16, 16}, 700, SIDBEAM_DRAFT_VERIFY_TRIE, kMillion * 3 / 10, 14);
+constexpr int64_t kMillion = SIDBEAM_SANITIZED ? 50'000 : 1'000'000;
+
+// A set of n SIDs has 2n slots or little more: with 40 SIDs seven bits of a key choose the slot, so that most of the
+// 64 x 16 keys that are probed begin where a SID is. These keys are of mixed radix: no two SIDs have the same.
+TEST(RunnerDraft, NoInvalidSidWhereSlotsCollide) {
+  std::mt19937_64 random(11);
+  const oracle::DraftModel model = random_head({{16, 16, 16}, 8, 8}, random);
+  for (const size_t sids : {40, 1500})
+    decode_many(model, random_sids(model.codes, sids, random), SIDBEAM_DRAFT_VERIFY_HASH, kMillion / 20, random);
+  decode_many(model, random_sids(model.codes, 700, random), SIDBEAM_DRAFT_VERIFY_TRIE, kMillion / 20, random);
 }
 
-// The product of the V_l, 200^9, does not fit 64 bits, so that keys are hashes.
+// With 10 bits of a hash most keys that are probed are the key of some SID, with 6 and 3 all of them.
+TEST(RunnerDraft, NoInvalidSidAmongAMillionWithAHashOfFewBits) {
+  std::mt19937_64 random(12);
+  const oracle::DraftModel model = deep_head(random);
+  decode_many(model, deep_sids(1500, random), SIDBEAM_DRAFT_VERIFY_HASH, kMillion * 9 / 10, random, 10);
+  decode_many(model, deep_sids(200, random), SIDBEAM_DRAFT_VERIFY_HASH, kMillion * 9 / 100, random, 6);
+  decode_many(model, deep_sids(30, random), SIDBEAM_DRAFT_VERIFY_HASH, kMillion / 100, random, 3);
+}
+
+// All 256 prefixes of 15 codes live, and all last codes of each are looked up, one by one since they are fewer than 64.
 TEST(RunnerDraft, HashedKeysFindWhatTheTrieFinds) {
-  const std::vector<int> codes(9, 200);  // 200^9 > 2^63
   std::mt19937_64 random(21);
-  const oracle::DraftModel model = random_head({codes, 8, 8}, random);
-  std::set<Sid> sids = random_sids(codes, 2000, random);
+  const oracle::DraftModel model = deep_head(random);
+  const std::set<Sid> sids = deep_sids(250, random);
   const handles::Runtime runtime = make_runtime();
   const DraftHeadHandle head = make_head(model);
+  const handles::Index index = make_index(runtime.get(), model.codes, sids);
+  ASSERT_TRUE(cut::hash_of(index.get()).hashed);
   sidbeam_draft_config config = SIDBEAM_DRAFT_CONFIG_INIT;
   config.requests = 4;
-  config.beams = 100;
+  config.beams = 256;
+  config.top_k = 16;
   config.head = head.get();
-  const Hidden hidden(config.requests, model, random);
-  // What the head decodes freely, so that there is something to be found.
-  const handles::Index other = make_index(runtime.get(), codes, sids);
-  config.index = other.get();
-  config.verification = SIDBEAM_DRAFT_VERIFY_NONE;
-  const DraftDecoderHandle free = make_decoder(runtime.get(), config);
-  const sidbeam_draft_result drafted = run_decoder(free, hidden.rows);
-  for (int64_t i = 0; i < 4; ++i)
-    for (int64_t m = 0; m < drafted.live[i]; m += 3) sids.insert(sid_of(drafted, i * 100 + m));
-
-  const handles::Index index = make_index(runtime.get(), codes, sids);
   config.index = index.get();
-  config.verification = SIDBEAM_DRAFT_VERIFY_HASH;
-  const DraftDecoderHandle by_hash = make_decoder(runtime.get(), config);
-  const sidbeam_draft_result found = run_decoder(by_hash, hidden.rows);
-  for (int64_t i = 0; i < 4; ++i) {
-    ASSERT_GE(found.live[i], 34);  // every third of those drafted, or more
-    for (int64_t m = 0; m < found.live[i]; ++m) EXPECT_TRUE(sids.contains(sid_of(found, i * 100 + m)));
-  }
-  config.verification = SIDBEAM_DRAFT_VERIFY_TRIE;
-  const DraftDecoderHandle by_trie = make_decoder(runtime.get(), config);
-  const sidbeam_draft_result exact = run_decoder(by_trie, hidden.rows);
-  for (int64_t i = 0; i < 4; ++i) {
-    EXPECT_EQ(exact.live[i], 100);
-    for (int64_t m = 0; m < found.live[i] && m < 100; ++m)
-      EXPECT_GE(exact.scores[i * 100 + m], found.scores[i * 100 + m]);
-  }
+  const Hidden hidden(config.requests, model, random);
+  const auto found_by = [&](int32_t verification, std::vector<int32_t>& live) {
+    config.verification = verification;
+    const DraftDecoderHandle decoder = make_decoder(runtime.get(), config);
+    const sidbeam_draft_result result = run_decoder(decoder, hidden.rows);
+    live.assign(result.live, result.live + result.requests);
+    return bits_of(result);
+  };
+  std::vector<int32_t> live;
+  const std::string by_trie = found_by(SIDBEAM_DRAFT_VERIFY_TRIE, live);
+  EXPECT_EQ(live, std::vector<int32_t>(4, 250));
+  EXPECT_TRUE(found_by(SIDBEAM_DRAFT_VERIFY_HASH, live) == by_trie);
+  cut::hash_of(index.get()).key_mask = 0;  // no key of the set: it is by their keys that SIDs are found
+  found_by(SIDBEAM_DRAFT_VERIFY_HASH, live);
+  EXPECT_EQ(live, std::vector<int32_t>(4, 0));
+  cut::cut_hash(index.get(), 4);
+  EXPECT_TRUE(found_by(SIDBEAM_DRAFT_VERIFY_HASH, live) == by_trie);
 }
 
 // The same head with so many more codes per level that the product of the V_l is 2^64; none of them is ever chosen.

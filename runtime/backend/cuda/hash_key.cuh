@@ -150,7 +150,7 @@ __device__ uint64_t xxh3_of_codes(const Codes& codes, int count, uint64_t seed) 
 struct HashKey {
   template <class Codes>
   __device__ uint64_t operator()(const IndexView& index, const Codes& codes) const {
-    if (index.hash.hashed) return xxh3_of_codes(codes, index.levels, index.hash.seed) & ~(uint64_t{1} << 63);
+    if (index.hash.hashed) return xxh3_of_codes(codes, index.levels, index.hash.seed) & index.hash.key_mask;
     uint64_t key = 0;
     for (int l = index.levels - 1; l >= 0; --l)
       key = key * (uint64_t{index.level[l].codes} + (index.variable_length ? 1 : 0)) + static_cast<uint32_t>(codes[l]);

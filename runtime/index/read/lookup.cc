@@ -171,7 +171,7 @@ int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes) {
 uint64_t hash_key(const IndexView& index, const int32_t* codes) {
   if (index.hash.hashed)
     return xxh3_64(index.target, codes, static_cast<size_t>(index.levels) * sizeof *codes, index.hash.seed) &
-           ~(uint64_t{1} << 63);
+           index.hash.key_mask;
   uint64_t key = 0;
   for (int l = index.levels - 1; l >= 0; --l) {
     const uint64_t radix = uint64_t{index.level[l].codes} + (index.variable_length ? 1 : 0);

@@ -102,7 +102,7 @@ void SidPairs::add_block() {
   if (index_.hash.hashed)
     xxh3_64_of_rows(index_.target, codes_.data(), levels, kSidStride, count, index_.hash.seed, keys);
   sum_ +=
-      kernels_.sum_pairs(keys, index_.hash.hashed ? ~uint64_t{0} >> 1 : ~uint64_t{0}, index_.hash.mix, done_, count);
+      kernels_.sum_pairs(keys, index_.hash.hashed ? index_.hash.key_mask : ~uint64_t{0}, index_.hash.mix, done_, count);
   done_ += count;
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "../../cut_hash.h"
 #include "draft_case.h"
 #include "program.h"
 
@@ -156,8 +157,36 @@ void cases() {
   expect(counts.near * 100 > counts.sids * 95, "only ", counts.near, " of ", counts.sids, " scores are near");
 }
 
+// Of hashed keys few bits are left in the second index, so that most keys looked up there are other SIDs' too.
+void colliding_keys() {
+  std::mt19937_64 random(1);
+  const oracle::DraftModel model = heads::deep_head(random);
+  DraftCase c;
+  c.shape = {model.codes, model.hidden, model.embedding};
+  c.verification = SIDBEAM_DRAFT_VERIFY_HASH;
+  c.beams = 48, c.top_k = 8;
+  const handles::Runtime runtime = differential::make_runtime(nullptr);
+  const std::set<std::vector<int>> sids = heads::deep_sids(300, random);
+  const handles::Index whole = heads::make_index(runtime.get(), model.codes, sids),
+                       few = heads::make_index(runtime.get(), model.codes, sids);
+  expect(cut::hash_of(few.get()).hashed, "keys are not hashed");
+  cut::cut_hash(few.get(), 6);
+  const DevicePlace device(0);
+  const heads::DraftHead head = heads::DraftFile(model, c.dtype).head();
+  DraftSide of_whole(c, runtime.get(), head.get(), whole.get(), device),
+      of_few(c, runtime.get(), head.get(), few.get(), device);
+  for (const uint64_t seed : {1, 2}) {
+    const States states = random_states(c, seed);
+    for (DraftSide* side : {&of_whole, &of_few}) side->fill(states), side->run({});
+    const Drafted found = of_few.look();
+    found.expect_same_bits(of_whole.look(), "colliding keys, seed " + std::to_string(seed));
+    expect(found.live[0] > 20, "only ", found.live[0], " SIDs");
+  }
+}
+
 int run_all() {
   cases();
+  colliding_keys();
   std::cout << "draft: passed\n";
   return 0;
 }
