@@ -80,8 +80,8 @@ func (d *Drafts) SID(request, beam int) []int32 {
 }
 
 // Run decodes requests. Errors: InvalidArgument (hidden states of another shape, more requests than the decoder has, a
-// width, a constraint of another shape), MissingSection, Unsupported, NoDevice, OutOfMemory, BadState (closed); the
-// decoder can be used as before.
+// width, a constraint of another shape or codebook), MissingSection, Unsupported, NoDevice, OutOfMemory, BadState
+// (closed); the decoder can be used as before.
 func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
 	rows := &args.Hidden
 	states, elements, dtype, err := rows.memory()

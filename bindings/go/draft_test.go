@@ -246,6 +246,10 @@ func TestDraftDecoderRefuses(t *testing.T) {
 	refused("widths[0] is 5, expected", func(a *sidbeam.DraftArgs) { a.Widths = []int32{5} })
 	refused("widths has 0 elements, expected at least 1", func(a *sidbeam.DraftArgs) { a.Widths = []int32{} })
 	refused("Slots is -1, expected", func(a *sidbeam.DraftArgs) { a.Hidden.Slots = -1 })
+	others := draftIndex(t, "others", sidbeam.KindTrie)
+	refused("constraints[0] is of codebook 'others', expected 'books'", func(a *sidbeam.DraftArgs) {
+		a.Constraints = []sidbeam.Constrainer{others}
+	})
 	drafts, err := decoder.Run(sidbeam.DraftArgs{Hidden: good})
 	if must(t, err); drafts.Live[0] != draftBeams {
 		t.Errorf("expected the decoder to go on, got %v", drafts.Live)

@@ -178,7 +178,8 @@ typedef struct sidbeam_draft_args {
   int32_t unused;
   /* [slots, L + 1, D]: 1 .. B requests of h_0 .. h_L, of any dtype, in the memory of the decoder's device. */
   const sidbeam_rows* hidden;
-  /* [requests], of the same levels and numbers of codes. NULL, or an entry that is NULL: all of the decoder's index. */
+  /* [requests], of the same levels and numbers of codes and, where both name a codebook, of the head's. NULL, or an
+   * entry that is NULL: all of the decoder's index. */
   sidbeam_constraint* const* constraints;
   const int32_t* widths; /* [requests] beams: 1 .. M, or 0 for M; NULL: M */
   void* stream;          /* CUDA stream; not read on the CPU */
@@ -210,9 +211,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_create(
     sidbeam_runtime* runtime, const sidbeam_draft_config* config, sidbeam_draft_decoder** out, sidbeam_error* err);
 /* Decodes all levels of all requests of `args`.
  * Errors: INVALID_ARGUMENT (hidden states of another shape, more requests than B, a width, a constraint of another
- * shape), MISSING_SECTION, UNSUPPORTED (of a constraint), NO_DEVICE (hidden states of another device), OUT_OF_MEMORY;
- * on CUDA BAD_STATE (an index that is not on the device, a stream that is being captured) and DEVICE_ERROR. The decoder
- * can be used as before. */
+ * shape or codebook), MISSING_SECTION, UNSUPPORTED (of a constraint), NO_DEVICE (hidden states of another device),
+ * OUT_OF_MEMORY; on CUDA BAD_STATE (an index that is not on the device, a stream that is being captured) and
+ * DEVICE_ERROR. The decoder can be used as before. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_run(
     sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_draft_result* out, sidbeam_error* err);
 /* The halves of a run, for CUDA graphs, which hold the second alone. The first starts as many requests as hidden.slots

@@ -41,9 +41,9 @@ void check_kinds(int32_t verification, int32_t kinds) {
          "hash");
 }
 
-void check_codebook(const DraftShape& shape, const char* codebook) {
+void check_codebook(const DraftShape& shape, const char* what, const char* codebook) {
   if (shape.codebook.empty() || codebook[0] == '\0' || shape.codebook == codebook) return;
-  fail(SIDBEAM_INVALID_ARGUMENT, "config.index is of codebook '%.150s', expected '%.150s', that of the draft head",
+  fail(SIDBEAM_INVALID_ARGUMENT, "%s is of codebook '%.150s', expected '%.150s', that of the draft head", what,
        escaped(codebook).c_str(), escaped(shape.codebook).c_str());
 }
 
@@ -92,7 +92,7 @@ void check_catalogue(const DraftShape& shape, const sidbeam_index* index, int32_
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   check_status(sidbeam_index_get_info(index, &info, &error), error);
   check_shape(shape, "config.index", info.levels, info.variable_length != 0, info.codes);
-  check_codebook(shape, sidbeam_index_codebook(index));
+  check_codebook(shape, "config.index", sidbeam_index_codebook(index));
   check_kinds(verification, info.kinds);
 }
 
@@ -103,6 +103,7 @@ void check_constraint(const DraftShape& shape, const sidbeam_constraint* constra
   char what[40];
   std::snprintf(what, sizeof what, "constraints[%lld]", static_cast<ll>(i));
   check_shape(shape, what, info.levels, info.variable_length != 0, info.codes);
+  check_codebook(shape, what, info.codebook);
 }
 
 void check_count(const sidbeam_rows& hidden, int32_t most_requests) {

@@ -10,7 +10,7 @@ namespace sidbeam::runner {
 void check_draft_config(const sidbeam_draft_config& config);
 // Levels, codes, lengths and codebook of an index, and that it has what the verification needs.
 void check_catalogue(const DraftShape& shape, const sidbeam_index* index, int32_t verification);
-// Levels, codes and lengths of the constraint of request i.
+// Levels, codes, lengths and codebook of the constraint of request i.
 void check_constraint(const DraftShape& shape, const sidbeam_constraint* constraint, int64_t i);
 // The number of requests.
 void check_count(const sidbeam_rows& hidden, int32_t most_requests);

@@ -247,6 +247,69 @@ static void hidden_states_of_another_shape_are_refused_and_harm_nothing(void) {
   end();
 }
 
+static sidbeam_constraint* constraint_of_codebook(const char* codebook) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_constraint* constraint = NULL;
+  config.index = index_of_codebook(codebook);
+  CHECK_OK(sidbeam_constraint_create(&config, &constraint, &err));
+  sidbeam_index_release(config.index);
+  return constraint;
+}
+
+static void constraints_of_another_codebook_are_refused_and_harm_nothing(void) {
+  begin();
+  sidbeam_draft_config config = draft_config(head, catalogue_index);
+  config.requests = 3;
+  sidbeam_draft_decoder* decoder = make_draft_decoder(runtime, &config);
+  float expected[12];
+  memcpy(expected, draft(decoder, 3).scores, sizeof expected);
+  sidbeam_constraint* constraints[] = {constraint_of_codebook("books"), NULL, constraint_of_codebook("fi\nlms")};
+  const sidbeam_rows hidden = tiny_hidden(3);
+  sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+  args.hidden = &hidden;
+  args.constraints = constraints;
+  const char* what = "constraints[2] is of codebook 'fi\\x0alms', expected 'books', that of the draft head";
+  run_refuses(decoder, &args, SIDBEAM_INVALID_ARGUMENT, what);
+  CHECK_FAILS(sidbeam_draft_decoder_start(decoder, &args, &err), SIDBEAM_INVALID_ARGUMENT, what);
+  CHECK_F32(draft(decoder, 3).scores, expected, 12);
+  sidbeam_constraint_release(constraints[0]);
+  sidbeam_constraint_release(constraints[2]);
+  sidbeam_draft_decoder_destroy(decoder);
+  end();
+}
+
+static void expect_run(sidbeam_draft_head* of, sidbeam_constraint* constraint, float expected) {
+  const sidbeam_draft_config config = draft_config(of, catalogue_index);
+  sidbeam_draft_decoder* decoder = make_draft_decoder(runtime, &config);
+  const sidbeam_rows hidden = tiny_hidden(1);
+  sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+  sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
+  args.hidden = &hidden;
+  args.constraints = &constraint;
+  CHECK_OK(sidbeam_draft_decoder_run(decoder, &args, &result, &err));
+  CHECK(result.scores[0] == expected);
+  sidbeam_draft_decoder_destroy(decoder);
+}
+
+static void where_head_or_constraint_name_no_codebook_nothing_is_compared(void) {
+  begin();
+  sidbeam_draft_config config = draft_config(head, catalogue_index);
+  sidbeam_draft_decoder* decoder = make_draft_decoder(runtime, &config);
+  const float expected = draft(decoder, 1).scores[0];
+  sidbeam_draft_decoder_destroy(decoder);
+  sidbeam_draft_weights weights = tiny_weights();
+  weights.codebook = NULL;
+  sidbeam_draft_head* of_any = NULL;
+  CHECK_OK(sidbeam_draft_head_open(write_head(&weights), NULL, &of_any, &err));
+  sidbeam_constraint *of_none = constraint_of_codebook(""), *of_films = constraint_of_codebook("films");
+  expect_run(head, of_none, expected);
+  expect_run(of_any, of_films, expected);
+  sidbeam_constraint_release(of_none);
+  sidbeam_constraint_release(of_films);
+  sidbeam_draft_head_release(of_any);
+  end();
+}
+
 static sidbeam_draft_result decode(sidbeam_draft_decoder* decoder, int64_t requests) {
   const sidbeam_rows hidden = tiny_hidden(requests);
   sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
@@ -293,6 +356,8 @@ int main(void) {
       TEST(configs_that_are_not_offered_are_refused),
       TEST(indexes_that_the_head_is_not_for_are_refused),
       TEST(hidden_states_of_another_shape_are_refused_and_harm_nothing),
+      TEST(constraints_of_another_codebook_are_refused_and_harm_nothing),
+      TEST(where_head_or_constraint_name_no_codebook_nothing_is_compared),
   };
   return RUN_TESTS(tests);
 }

@@ -61,7 +61,9 @@ void runs_are_refused(World& w) {
   side->run({});
   const Drafted before = side->look();
   const handles::Index here = heads::make_index(w.runtime.get(), w.model.codes, w.sids);
-  const handles::Constraint not_there = differential::constrain(here.get());
+  const handles::Index others = heads::make_index(w.runtime.get(), w.model.codes, w.sids, SIDBEAM_KIND_TRIE, "others");
+  const handles::Constraint not_there = differential::constrain(here.get()),
+                            of_others = differential::constrain(others.get());
   std::vector<float> host(1000);
   const auto refused = [&](auto change, sidbeam_status status, const char* text) {
     sidbeam_rows rows = side->rows();
@@ -84,6 +86,9 @@ void runs_are_refused(World& w) {
   refused([&](auto& args, auto&) { args.widths = widths; }, SIDBEAM_INVALID_ARGUMENT, "widths[1] is 7");
   sidbeam_constraint* constraints[] = {nullptr, nullptr, not_there.get()};
   refused([&](auto& args, auto&) { args.constraints = constraints; }, SIDBEAM_BAD_STATE, "sidbeam_index_upload");
+  constraints[2] = of_others.get();
+  refused([&](auto& args, auto&) { args.constraints = constraints; }, SIDBEAM_INVALID_ARGUMENT,
+          "constraints[2] is of codebook 'others', expected 'books', that of the draft head");
   const Graph graph(static_cast<cudaStream_t>(w.device.stream()), [&] {
     refused([](auto&, auto&) {}, SIDBEAM_BAD_STATE, "captured");
     side->decode();  // the capture goes on

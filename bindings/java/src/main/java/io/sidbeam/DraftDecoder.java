@@ -50,7 +50,7 @@ public final class DraftDecoder extends NativeObject {
 
   /**
    * Decodes requests. Fails with {@link Status#INVALID_ARGUMENT} (hidden states of another shape, more requests than
-   * the decoder has, a width, a constraint of another shape) and others; the decoder can be used as before.
+   * the decoder has, a width, a constraint of another shape or codebook) and others; the decoder can be used as before.
    *
    * @param hidden [requests, L + 1, D]: h_0, then a state per placeholder, of any type
    * @param catalogues [requests], an entry null: the decoder's index; null: that for all

@@ -221,6 +221,8 @@ class DraftTest {
         () -> decoder.run(Rows.dense(Buffers.floats(20), 1, LEVELS + 1, HIDDEN)));
     Rows good = Rows.dense(Buffers.floats(24), 1, LEVELS + 1, HIDDEN);
     refused(invalid, "widths[0] is 5, expected", () -> decoder.run(good, null, new int[] {5}));
+    refused(invalid, "constraints[0] is of codebook 'others', expected 'books'",
+        () -> decoder.run(good, new Catalogue[] {index("others", Kind.TRIE)}, null));
     assertEquals(BEAMS, decoder.run(good).live()[0]);
     decoder.close();
     refused(Status.BAD_STATE, "draft decoder is closed", () -> decoder.run(good));
