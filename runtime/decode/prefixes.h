@@ -1,4 +1,5 @@
-// Prefixes as callers give them. SPDX-License-Identifier: Apache-2.0
+// Prefixes as callers give them.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "backend/backend.h"

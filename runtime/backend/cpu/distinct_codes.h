@@ -1,4 +1,5 @@
-// The distinct codes of a range of a sorted column, which may be damaged. SPDX-License-Identifier: Apache-2.0
+// The distinct codes of a range of a sorted column, which may be damaged.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <algorithm>

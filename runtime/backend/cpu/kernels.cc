@@ -1,5 +1,6 @@
 // Compiles the kernels once per instruction set and chooses among them. Highway's own dispatch would need libhwy.so at
-// run time and one choice a process; here the choice belongs to a runtime. SPDX-License-Identifier: Apache-2.0
+// run time and one choice a process; here the choice belongs to a runtime.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cpu/kernels.h"
 
 #include <algorithm>

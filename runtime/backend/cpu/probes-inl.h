@@ -1,4 +1,5 @@
-// Which keys may be in a hash set: many are looked up together. SPDX-License-Identifier: Apache-2.0
+// Which keys may be in a hash set: many are looked up together.
+// SPDX-License-Identifier: Apache-2.0
 #if defined(SIDBEAM_CPU_PROBES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SIDBEAM_CPU_PROBES_INL
 #undef SIDBEAM_CPU_PROBES_INL

@@ -1,4 +1,5 @@
-// The children of a row, for what samples them. SPDX-License-Identifier: Apache-2.0
+// The children of a row, for what samples them.
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <numeric>
 

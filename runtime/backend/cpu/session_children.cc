@@ -1,4 +1,5 @@
-// The columns that a step reads where it reads children alone. SPDX-License-Identifier: Apache-2.0
+// The columns that a step reads where it reads children alone.
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
 #include "backend/cpu/only_children.h"

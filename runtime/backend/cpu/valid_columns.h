@@ -1,4 +1,5 @@
-// The columns of the codes that may follow a state. SPDX-License-Identifier: Apache-2.0
+// The columns of the codes that may follow a state.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "backend/level_columns.h"

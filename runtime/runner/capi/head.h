@@ -1,4 +1,5 @@
-// What a runner's config says about a draft head. SPDX-License-Identifier: Apache-2.0
+// What a runner's config says about a draft head.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/capi/service.h"

@@ -1,4 +1,5 @@
-// The C ABI of draft.h. SPDX-License-Identifier: Apache-2.0
+// The C ABI of draft.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "runner/capi/first_version.h"
 #include "runner/draft/decoder.h"
 #include "runner/draft/writer.h"

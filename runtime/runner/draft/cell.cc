@@ -1,4 +1,5 @@
-// Compiles the cells once per instruction set. SPDX-License-Identifier: Apache-2.0
+// Compiles the cells once per instruction set.
+// SPDX-License-Identifier: Apache-2.0
 #include "runner/draft/cell.h"
 
 #include "runner/math/targets.h"

@@ -1,4 +1,5 @@
-// Beam search through a draft head on the CPU: a DraftForward feeds the session. SPDX-License-Identifier: Apache-2.0
+// Beam search through a draft head on the CPU: a DraftForward feeds the session.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// From hidden states to SIDs, by a draft head and a session, wherever they are. SPDX-License-Identifier: Apache-2.0
+// From hidden states to SIDs, by a draft head and a session, wherever they are.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
 // A draft head's file: its shape determines which weights it has, in the same way for writer and reader.
-// schemas/README.md describes the file. SPDX-License-Identifier: Apache-2.0
+// schemas/README.md describes the file.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>

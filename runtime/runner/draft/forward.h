@@ -1,4 +1,5 @@
-// A draft head's arithmetic for a batch of beams: states and logits. SPDX-License-Identifier: Apache-2.0
+// A draft head's arithmetic for a batch of beams: states and logits.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/draft/cell.h"

@@ -1,4 +1,5 @@
-// A draft head in memory, packed for products. Immutable and shared. SPDX-License-Identifier: Apache-2.0
+// A draft head in memory, packed for products. Immutable and shared.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

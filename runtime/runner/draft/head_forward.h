@@ -1,5 +1,6 @@
 // A draft head as the forward pass of a lane: one pass of the model over prompts and placeholders, after which the head
-// alone gives the logits of every level. SPDX-License-Identifier: Apache-2.0
+// alone gives the logits of every level.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// The header of a draft head's file, written and read. SPDX-License-Identifier: Apache-2.0
+// The header of a draft head's file, written and read.
+// SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstddef>
 #include <cstring>

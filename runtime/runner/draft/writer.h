@@ -1,4 +1,5 @@
-// Files of draft heads, written. SPDX-License-Identifier: Apache-2.0
+// Files of draft heads, written.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "sidbeam/draft.h"

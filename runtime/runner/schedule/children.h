@@ -1,5 +1,6 @@
 // Which logits a step of a lane's session reads: where these are the beams' children alone, the model may compute no
-// others. SPDX-License-Identifier: Apache-2.0
+// others.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/schedule/lane_session.h"

@@ -1,5 +1,6 @@
 // Rows by which a lane tells a session of NORMALIZE_NONE which candidates to take: the log-probability of each of them
-// in the column of its code (LaneSession::choice_column), and -inf in all others. SPDX-License-Identifier: Apache-2.0
+// in the column of its code (LaneSession::choice_column), and -inf in all others.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/schedule/lane_session.h"

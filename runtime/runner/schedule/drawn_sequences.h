@@ -1,5 +1,6 @@
 // The codes of what rounds have drawn, for results that a session does not have: sequences that have ended leave the
-// sessions of relaxed rounds (relaxed_levels.h). SPDX-License-Identifier: Apache-2.0
+// sessions of relaxed rounds (relaxed_levels.h).
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/schedule/choices.h"

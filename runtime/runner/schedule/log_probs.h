@@ -1,5 +1,6 @@
 // Logits rows as log-probabilities of codes, for rounds that draw: a session keeps those that it does not choose to
-// itself. SPDX-License-Identifier: Apache-2.0
+// itself.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/models/output.h"

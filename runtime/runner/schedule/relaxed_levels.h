@@ -3,7 +3,8 @@
 //
 // A sequence that has ended is an extension too: its only continuation is itself. A session would keep it as a beam
 // whether it is drawn again or not, so that rounds never let their sessions end one: it is kept here instead, behind
-// the session's beams. SPDX-License-Identifier: Apache-2.0
+// the session's beams.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/schedule/lane_session.h"

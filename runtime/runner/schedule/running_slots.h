@@ -1,4 +1,5 @@
-// The slots of a lane that have not ended, and how they end. SPDX-License-Identifier: Apache-2.0
+// The slots of a lane that have not ended, and how they end.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "runner/models/exchange.h"
