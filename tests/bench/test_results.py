@@ -18,10 +18,12 @@ import xml.etree.ElementTree as ElementTree
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "speculation")]
+import draft_table
 import measurements
 import overhead
 import papers.readme
 import plot
+import quotes
 import svg
 import table
 
@@ -292,12 +294,29 @@ class Papers(unittest.TestCase):
     def test_the_readme_quotes_the_results(self):
         """Word for word what readme.py makes of them; or it says that there are none."""
         with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
-            quoted = papers.readme.quoted(file.read())
+            quoted = quotes.quoted(file.read(), papers.readme.BEGIN)
         results = os.path.join(HERE, "results", "papers.json")
         expected = papers.readme.NOTHING
         if os.path.exists(results):
             expected = papers.readme.text_of(measurements.read_document(results)[1])
         self.assertEqual(quoted, expected)
+
+
+class Draft(unittest.TestCase):
+    def test_the_readme_quotes_the_results(self):
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            quoted = quotes.quoted(file.read(), draft_table.BEGIN)
+        results = measurements.read_document(os.path.join(HERE, "results", "draft.json"))
+        self.assertEqual(quoted, draft_table.text_of(*results))
+
+    def test_what_is_put_between_marks_leaves_the_rest(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "README.md")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"a <!-- b --> old {quotes.END} c <!-- d --> e {quotes.END} f")
+            quotes.put(path, "<!-- b -->", "new")
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(file.read(), f"a <!-- b -->\n\nnew\n\n{quotes.END} c <!-- d --> e {quotes.END} f")
 
 
 if __name__ == "__main__":

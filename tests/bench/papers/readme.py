@@ -14,8 +14,9 @@ from typing import Any, Iterable
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import measurements  # noqa: E402
+import quotes  # noqa: E402
 
-BEGIN, END = "<!-- of papers.json, by papers/readme.py -->", "<!-- end -->"
+BEGIN = "<!-- of papers.json, by papers/readme.py -->"
 NONE = "–"
 NOTHING = "`results/papers.json` is not there yet: nobody has let `run.sh` come to its end."
 
@@ -172,20 +173,13 @@ def text_of(found: list[dict]) -> str:
     return "\n\n".join(f"`{name}`\n\n" + "\n".join(lines) for name, lines in parts if len(lines) > 2)
 
 
-def quoted(readme: str) -> str:
-    """What stands between the marks of README.md's text."""
-    return readme.split(BEGIN)[1].split(END)[0].strip()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("results")
     parser.add_argument("readme")
     args = parser.parse_args()
     _, found = measurements.read_document(args.results)
-    path = pathlib.Path(args.readme)
-    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
-    path.write_text(f"{before}{BEGIN}\n\n{text_of(found)}\n\n{END}{rest.split(END)[1]}", encoding="utf-8")
+    quotes.put(args.readme, BEGIN, text_of(found))
 
 
 if __name__ == "__main__":
