@@ -50,8 +50,11 @@ def transit(made: dict[str, Any], transition: str, level: int, state: np.ndarray
     return (1 - update) * np.tanh(i[2 * D :] + reset * r[2 * D :]) + update * state
 
 
-def reference(made: dict[str, Any], transition: str, input: str, hidden: np.ndarray, valid: set[Any]) -> list[Any]:
-    """Beam search among valid prefixes: [(score, sid)], best first."""
+def reference(
+    made: dict[str, Any], transition: str, input: str, hidden: np.ndarray, valid: set[Any], top_k: int = 0
+) -> list[Any]:
+    """Beam search: [(score, sid)], best first. Among valid prefixes; with top_k as Algorithm 3 has it: among all, until
+    at the last level each beam's top_k best codes are looked up among the valid SIDs."""
     live = [(0.0, (), hidden[0].astype(float))]
     for level, (weight, bias) in enumerate(made["heads"]):
         found = []
@@ -59,10 +62,11 @@ def reference(made: dict[str, Any], transition: str, input: str, hidden: np.ndar
             parts = {"both": [hidden[level + 1], state], "hidden": [hidden[level + 1]], "state": [state]}[input]
             logits = weight.astype(float) @ np.concatenate(parts) + bias
             log_probs = logits - np.log(np.exp(logits).sum())
-            for code in range(V):
+            last = level == L - 1
+            for code in np.argsort(-log_probs)[:top_k].tolist() if top_k and last else range(V):
                 sid = (*prefix, code)
-                if any(s[: len(sid)] == sid for s in valid):
-                    after = state if level == L - 1 else transit(made, transition, level, state, code)
+                if (top_k and not last) or any(s[: len(sid)] == sid for s in valid):
+                    after = state if last else transit(made, transition, level, state, code)
                     found.append((score + log_probs[code], sid, after))
         live = sorted(found, key=lambda beam: -beam[0])[:M]
     return [(score, sid) for score, sid, _ in live]
@@ -82,10 +86,13 @@ def valid_sids(index: sidbeam.Index) -> set[Any]:
     return {tuple(int(c) for c in index.sid(i)) for i in range(index.info.sids)}
 
 
-@pytest.mark.parametrize(
+every_kind = pytest.mark.parametrize(
     "transition, input",
     [("rnn", "both"), ("gru", "both"), ("add", "both"), ("gru", "state"), ("none", "state"), ("none", "hidden")],
 )
+
+
+@every_kind
 def test_drafts_are_as_the_equations_say(tmp_path: Any, index: sidbeam.Index, transition: str, input: str) -> None:
     made = arrays(transition, input)
     draft.write(tmp_path / "head", **made, input=input)
@@ -104,6 +111,27 @@ def test_drafts_are_as_the_equations_say(tmp_path: Any, index: sidbeam.Index, tr
         assert [index.find(sid) for sid in drafts.sids[i]] == drafts.ordinals[i].tolist()
     one = decoder.run(hidden[2])
     assert one.scores.tolist() == drafts.scores[2:3].tolist() and one.sids.tolist() == drafts.sids[2:3].tolist()
+
+
+@every_kind
+def test_hash_verification_is_as_algorithm_3_says(
+    tmp_path: Any, index: sidbeam.Index, transition: str, input: str
+) -> None:
+    made, hidden, valid = arrays(transition, input), hidden_states(20), valid_sids(index)
+    draft.write(tmp_path / "head", **made, input=input)
+    head = sidbeam.DraftHead.open(tmp_path / "head")
+    for top_k in (2, 5):
+        decoder = sidbeam.DraftDecoder(head, index, beams=M, requests=20, verification="hash", top_k=top_k)
+        drafts = decoder.run(hidden)
+        for i in range(20):
+            expected = reference(made, transition, input, hidden[i], valid, top_k)
+            live = drafts.live[i]
+            assert live == len(expected)
+            assert drafts.scores[i, :live] == pytest.approx([score for score, _ in expected], abs=1e-4)
+            assert [tuple(sid) for sid in drafts.sids[i, :live].tolist()] == [sid for _, sid in expected]
+            assert [index.find(sid) for sid in drafts.sids[i, :live]] == drafts.ordinals[i, :live].tolist()
+            assert (drafts.ordinals[i, live:] == -1).all()
+        assert 0 < drafts.live.sum() < 20 * M
 
 
 def test_dtypes_strides_and_modules_change_nothing(tmp_path: Any, index: sidbeam.Index) -> None:
@@ -158,6 +186,9 @@ def test_what_is_refused(tmp_path: Any, index: sidbeam.Index) -> None:
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=what):
             decoder.run(states)
+    others = sidbeam.Index.build([(0, 1, 2)], codes=V, codebook="others")
+    with pytest.raises(sidbeam.InvalidArgument, match=r"constraints\[0\] is of codebook 'others', expected 'books'"):
+        decoder.run(hidden_states(1), constraints=others)
     assert decoder.run(hidden_states(1)).scores.tolist() == good
     with pytest.raises(sidbeam.InvalidArgument, match="config.beams is 0"):
         sidbeam.DraftDecoder(head, index, beams=0)
@@ -165,8 +196,7 @@ def test_what_is_refused(tmp_path: Any, index: sidbeam.Index) -> None:
         plain = sidbeam.Index.build([(0, 1, 2)], codes=V)
         sidbeam.DraftDecoder(head, plain, beams=1, verification="hash")
     with pytest.raises(sidbeam.InvalidArgument, match="codebook 'others', expected 'books'"):
-        other = sidbeam.Index.build([(0, 1, 2)], codes=V, codebook="others")
-        sidbeam.DraftDecoder(head, other, beams=1)
+        sidbeam.DraftDecoder(head, others, beams=1)
     with pytest.raises(sidbeam.InvalidArgument, match="has 9 codes at level 0, expected 8"):
         sidbeam.DraftDecoder(head, sidbeam.Index.build([(0, 1, 2)], codes=V + 1), beams=1)
     with pytest.raises(sidbeam.IOFailure, match="nowhere"):
@@ -193,6 +223,31 @@ def test_weights_that_are_no_head(tmp_path: Any) -> None:
     refused(r"head of level 1 has shape \(8, 11\), expected \(8, 12\)", heads=narrow)
     refused(r"b_i of level 0 has shape \(7,\), expected \(6,\)", transitions=[long] * 2)
     refused("a transition has 2 arrays", transitions=[(1, 2), (3, 4)])
+    for suffix, setting, value, expected in (
+        ("", "nonlinearity", "relu", "'tanh'"),
+        ("_l0", "nonlinearity", "relu", "'tanh'"),
+        ("_l0", "num_layers", 2, "1"),
+        ("_l0", "bidirectional", True, "False"),
+    ):
+        arrays_of = dict(zip((name + suffix for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")), cell))
+        module = types.SimpleNamespace(**arrays_of, **{setting: value})
+        refused(f"a transition has {setting}={value!r}, expected {expected}", transitions=[module] * 2)
     refused("weights.transition is 0, expected NONE", input="hidden", heads=[np.zeros((V, D))] * L)
     refused("Transition is 'lstm', expected one of", transition="lstm")
     refused("weights.input_weights is NULL", transition="rnn", transitions=())
+
+
+def test_weights_that_a_dtype_cannot_hold(tmp_path: Any) -> None:
+    for dtype, most, name in (("f16", 65519.0, "f16"), ("bf16", 3.3961e38, "bf16"), ("f32", 3.4e38, "")):
+        made = arrays()
+        w_i = made["transitions"][1][0]
+        w_i[2, 3] = most  # rounded, the largest there is
+        w_i[0, 0] = -np.inf  # the caller's own
+        draft.write(tmp_path / "head", **made, dtype=dtype)
+        (tmp_path / "head").unlink()
+        if name:
+            w_i[2, 3] = -most * 1.0001
+            what = f"W_i of level 1 has -.*, expected numbers that {name} can hold"
+            with pytest.raises(sidbeam.InvalidArgument, match=what):
+                draft.write(tmp_path / "head", **made, dtype=dtype)
+            assert not (tmp_path / "head").exists()

@@ -188,7 +188,8 @@ class DraftDecoder(Handle):
 
         - ``hidden``: ``[n, L + 1, D]``, or ``[L + 1, D]`` for one request: h_0 and a state per placeholder; float32,
           float16 or bfloat16, NumPy, the buffer protocol or DLPack, read in place. uint16 arrays need ``dtype="bf16"``.
-        - ``constraints``: one for all requests, or one per request; None: the decoder's index.
+        - ``constraints``: one for all requests, or one per request, of the head's numbers of codes and, where both name
+          one, of its codebook; None: the decoder's index.
         - ``widths``: beams, 1 .. M, one number or one per request.
 
         Raises :class:`InvalidArgument` and others; the decoder can be used as before.
@@ -240,8 +241,14 @@ def _linear(module: Any) -> tuple[Any, Any]:
 _CELL = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
 
 
+_AS_A_CELL = {"nonlinearity": "tanh", "num_layers": 1, "bidirectional": False}  # what a module's settings must be
+
+
 def _cell(module: Any) -> Sequence[Any]:
     """W_i, b_i, W_r, b_r of a cell, of an RNN or GRU of one layer, or of four arrays."""
+    for setting, expected in _AS_A_CELL.items():
+        if (given := getattr(module, setting, expected)) != expected:
+            raise InvalidArgument(f"a transition has {setting}={given!r}, expected {expected!r}: a head has no other")
     suffix = "_l0" if hasattr(module, "weight_ih_l0") else ""
     if hasattr(module, "weight_ih" + suffix):
         return [getattr(module, name + suffix, None) for name in _CELL]
@@ -250,15 +257,22 @@ def _cell(module: Any) -> Sequence[Any]:
     return list(module)
 
 
-def _element_bytes(array: np.ndarray, dtype: DType) -> bytes:
-    """Rounded to nearest, ties to even."""
+def _elements(array: np.ndarray, dtype: DType) -> np.ndarray:
+    """Rounded to nearest, ties to even; a number that is too large becomes infinite."""
     if dtype == DType.F32:
-        return array.tobytes()
+        return array
     if dtype == DType.F16:
-        return array.astype(np.float16).tobytes()
+        with np.errstate(over="ignore"):
+            return array.astype(np.float16)
     bits = array.view(np.uint32).astype(np.uint64)
     rounded = ((bits + 0x7FFF + (bits >> np.uint64(16) & np.uint64(1))) >> np.uint64(16)).astype(np.uint16)
-    return np.where(np.isnan(array), np.uint16(0x7FC0), rounded).tobytes()
+    return np.where(np.isnan(array), np.uint16(0x7FC0), rounded)
+
+
+def _too_large(array: np.ndarray, elements: np.ndarray) -> np.ndarray:
+    """The numbers that became infinite as elements."""
+    infinite = elements & 0x7FFF == 0x7F80 if elements.dtype == np.uint16 else np.isinf(elements)
+    return array[infinite & np.isfinite(array)]
 
 
 def _lists(heads: Sequence[Any], embeddings: Sequence[Any], transitions: Sequence[Any]) -> list[list[Any]]:
@@ -317,7 +331,13 @@ def _packed(lists: list[list[Any]], shape: _Shape, dtype: DType) -> tuple[bytear
                 raise InvalidArgument(
                     f"{_NAMES[kind]} of level {level} has shape {array.shape}, expected {shape.of(kind, level)}"
                 )
-            data += _element_bytes(array, dtype)
+            elements = _elements(array, dtype)
+            if (large := _too_large(array, elements)).size > 0:
+                raise InvalidArgument(
+                    f"{_NAMES[kind]} of level {level} has {large[0]:.6g}, expected numbers that "
+                    f"{dtype.name.lower()} can hold: another dtype holds more"
+                )
+            data += elements.tobytes()
     return data, offsets
 
 
@@ -337,12 +357,13 @@ def write(
     - ``heads``: per level ``nn.Linear``, a pair (weight, bias), or a weight ``[V_l, I]``: I is 2D with input "both",
       the columns of h_l first, else D.
     - ``embeddings``: per level except the last ``nn.Embedding`` or an array ``[V_l, E]``.
-    - ``transitions``: likewise ``nn.RNNCell``, ``nn.GRUCell``, an ``nn.RNN`` or ``nn.GRU`` of one layer, or
-      ``(W_i, b_i, W_r, b_r)``; biases may be None. None with "add" and "none".
+    - ``transitions``: likewise ``nn.RNNCell`` (tanh), ``nn.GRUCell``, an ``nn.RNN`` or ``nn.GRU`` of one layer and
+      direction, or ``(W_i, b_i, W_r, b_r)``; biases may be None. None with "add" and "none".
     - ``transition``: None: "rnn" or "gru", as the shapes of W_r say, "add" with embeddings alone, else "none".
     - ``dtype``: what is stored: "f32", or "f16" or "bf16", rounded to nearest.
 
-    Raises :class:`InvalidArgument` (an array of another shape: the message names it), :class:`IOFailure`.
+    Raises :class:`InvalidArgument` (an array of another shape, or with a number that ``dtype`` cannot hold: the message
+    names it; a transition of another kind), :class:`IOFailure`.
     """
     if not heads:
         raise InvalidArgument("heads is empty, expected one per level")
