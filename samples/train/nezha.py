@@ -108,6 +108,20 @@ def decoder_of(shape: Shape, dropout: float = 0.2) -> Decoder:
     return (Nezha if shape.form == "n" else Decoder)(shape, dropout)
 
 
+@torch.no_grad()
+def take_over(decoder: Nezha, backbone: Decoder) -> None:
+    """The weights of a decoder of form b or n, which stay as they are: the head and the placeholders alone learn."""
+    if backbone.shape.form == "a":
+        raise ValueError("the backbone is of form a, expected b or n: a prompt with a position per item")
+    known, table = decoder.shape.begin + 1, decoder.model.embed_tokens.weight
+    theirs = dict(backbone.model.named_parameters())
+    for name, weight in decoder.model.named_parameters():
+        rows = known if weight is table else len(weight)
+        weight[:rows] = theirs[name][:rows]
+        weight.requires_grad_(weight is table)
+    table.register_hook(lambda gradient: gradient.index_fill(0, torch.arange(known), 0.0))
+
+
 def write(decoder: Nezha, path: str | pathlib.Path, dtype: str = "f32", codebook: str = "") -> None:
     """The head as a file of the library's (include/sidbeam/draft.h), by sidbeam's Python package."""
     from sidbeam import draft

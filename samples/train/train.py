@@ -1,6 +1,7 @@
 """Trains a decoder on the histories of X.valid.jsonl and writes it for the runner and for transformers.
 
   python train.py ../../../shared/data/minionerec/Office_Products.index.json --out build/office [--form b|n] [--seed 1]
+  python train.py ... --form n --on build/office --out build/nezha     NEZHA's head alone, on a decoder of form b
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -14,7 +15,7 @@ import math
 import pathlib
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ import data
 from evaluate import evaluate, report
 from export import load, save
 from model import Decoder, Shape
-from nezha import decoder_of
+from nezha import decoder_of, take_over
 from walks import Transitions
 
 
@@ -117,12 +118,16 @@ def optimizer_of(decoder: Decoder, recipe: Recipe, steps: int):
 
 
 def train(dataset: data.Dataset, shape: Shape, recipe: Recipe, seed: int,
-          say: Callable[[str], None] = lambda line: None) -> Decoder:
-    """The averaged weights. The same seed gives the same, on one machine with one number of threads."""
+          say: Callable[[str], None] = lambda line: None, backbone: Decoder | None = None) -> Decoder:
+    """The averaged weights. The same seed gives the same, on one machine with one number of threads. With a backbone
+    NEZHA's head alone is trained on it (form n)."""
     random = np.random.default_rng(seed)
     torch.manual_seed(seed)
     sequences, transitions = data.sequences(dataset.train), Transitions(dataset)
     decoder = decoder_of(shape, recipe.dropout).with_sids(dataset.sids).train()
+    if backbone is not None:
+        take_over(decoder, backbone)
+        recipe = replace(recipe, decay=0.0)  # which would move what has no gradient
     average = Average(decoder, recipe.average)
     steps = recipe.epochs * math.ceil((1 + recipe.walks) * len(sequences) / recipe.batch)
     optimizer, schedule = optimizer_of(decoder, recipe, steps)
@@ -152,6 +157,7 @@ def main() -> None:
     parser.add_argument("--out", required=True, help="folder for config.json and model.safetensors")
     parser.add_argument("--form", choices=["a", "b", "n"], default="a",
                         help="a position per code, or per item, or NEZHA's (model.py)")
+    parser.add_argument("--on", help="form n: folder of a decoder of form b, whose weights stay; its shape is taken")
     parser.add_argument("--input", choices=["both", "hidden", "state"], default=Shape.input, help="of NEZHA's head")
     parser.add_argument("--transition", choices=["rnn", "gru", "add", "none"], default=Shape.transition)
     parser.add_argument("--codes", type=int, default=256, help="codes per level")
@@ -164,13 +170,19 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--no-test", action="store_true", help="leave out the evaluation on the test queries")
     args = parser.parse_args()
+    if args.on and args.form != "n":
+        parser.error(f"--on: expected form n, whose head is trained on a decoder, got {args.form}")
 
     torch.set_num_threads(args.threads)
     dataset = data.read(args.index, args.codes)
     shape = Shape(dataset.levels, args.codes, args.form, args.hidden, args.layers, args.heads, args.ffn,
                   input=args.input, transition=args.transition)
+    backbone = load(args.on, dataset) if args.on else None
+    if backbone is not None:
+        shape = replace(backbone.shape, form="n", input=args.input, transition=args.transition)
     cpu, wall = time.process_time(), time.monotonic()
-    decoder = train(dataset, shape, Recipe(epochs=args.epochs), args.seed, lambda line: print(line, flush=True))
+    decoder = train(dataset, shape, Recipe(epochs=args.epochs), args.seed, lambda line: print(line, flush=True),
+                    backbone)
     save(decoder, args.out)
     result = {
         "data": dataset.name, "form": args.form, "seed": args.seed,

@@ -12,6 +12,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "samples/train"))
 
@@ -110,6 +111,28 @@ def test_training_learns_and_repeats_itself(dataset: data.Dataset, form: str, tm
     assert (tmp_path / "other/model.safetensors").read_bytes() != files[0][-1]
     figures = evaluate.evaluate(dataset, walks.Transitions(dataset), export.load(tmp_path / "0", dataset), beams=20)
     assert figures["decoder"].recall > 0.5  # chance: 1/6
+
+
+def test_a_head_is_trained_on_a_decoder_that_stays_as_it_is(dataset: data.Dataset, tmp_path: pathlib.Path) -> None:
+    recipe = train.Recipe(epochs=5, batch=16, warmup=10, average=0.95, rate=1e-2, dropout=0.05, smoothing=0.01)
+    backbone, losses = train.train(dataset, shape("b"), recipe, 3), []
+    export.save(backbone, tmp_path / "b")
+    backbone = export.load(tmp_path / "b", dataset)
+    made = train.train(
+        dataset, shape("n"), recipe, 3, lambda line: losses.append(float(line.split()[-1])), backbone=backbone)
+    export.save(made, tmp_path / "n")
+    before, after = (load_file(tmp_path / form / "model.safetensors") for form in "bn")
+    table = after.pop("model.embed_tokens.weight")
+    torch.testing.assert_close(table[: made.shape.begin + 1], before.pop("model.embed_tokens.weight"), atol=0, rtol=0)
+    assert table[made.shape.begin + 1 :].abs().max() > 0.1  # of the placeholders, which began at 0.02
+    assert before.keys() == after.keys()
+    for name, weight in before.items():
+        torch.testing.assert_close(after[name], weight, atol=0, rtol=0)
+    assert losses[-1] < losses[0] - 0.2
+    figures = evaluate.evaluate(dataset, walks.Transitions(dataset), export.load(tmp_path / "n", dataset), beams=20)
+    assert figures["decoder"].recall > 0.5  # chance: 1/6
+    with pytest.raises(ValueError, match="the backbone is of form a, expected b or n"):
+        train.train(dataset, shape("n"), recipe, 3, backbone=decoder(dataset, "a"))
 
 
 @pytest.mark.parametrize("form", ["a", "b"])
