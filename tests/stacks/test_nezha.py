@@ -113,6 +113,19 @@ def test_modules_are_written_whatever_their_dtype_and_gradients(dataset, index, 
             part.float()
 
 
+@pytest.mark.parametrize("module, setting", [
+    (torch.nn.RNNCell(HIDDEN, HIDDEN, nonlinearity="relu"), "nonlinearity='relu'"),
+    (torch.nn.RNN(HIDDEN, HIDDEN, nonlinearity="relu"), "nonlinearity='relu'"),
+    (torch.nn.RNN(HIDDEN, HIDDEN, num_layers=2), "num_layers=2"),
+    (torch.nn.GRU(HIDDEN, HIDDEN, bidirectional=True), "bidirectional=True"),
+])
+def test_cells_that_no_head_has_are_refused(tmp_path, module: torch.nn.Module, setting: str) -> None:
+    heads = [torch.nn.Linear(2 * HIDDEN, CODES) for _ in range(2)]
+    with pytest.raises(sidbeam.InvalidArgument, match=f"a transition has {setting}, expected"):
+        draft.write(tmp_path / "head", heads=heads, embeddings=[torch.nn.Embedding(CODES, HIDDEN)],
+                    transitions=[module])
+
+
 def test_the_command_writes_what_the_decoder_is(dataset, index, tmp_path) -> None:
     export.save(decoder(dataset, "gru", "both"), tmp_path)
     read = export.load(tmp_path, dataset)  # rounded to f16
