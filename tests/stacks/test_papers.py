@@ -116,6 +116,17 @@ def test_prompts_are_those_of_pytorch(index: pathlib.Path, folder: pathlib.Path)
         np.testing.assert_array_equal(made, expected[0].numpy())
 
 
+def test_the_runner_with_the_head_finds_what_the_other_tables_have_of_the_decoder(
+        index: pathlib.Path, folder: pathlib.Path) -> None:
+    here = world.open_world(str(index), str(folder), "", CODES, 20, BEAMS, 1)
+    drafter = world.drafter_of(here, here.first("nezha"))
+    prompts = [world.tokens_of(drafter.decoder.shape, here.dataset.sids, query.history) for query in here.dataset.test]
+    for verification, strategy in (("trie", "trie"), ("hash", "hash_final")):
+        with world.runner_of(here, drafter.of, drafter.decoder, BEAMS, strategy, head=drafter.head) as runner:
+            for prompt, expected in zip(prompts, world.draft(here, drafter, BEAMS, verification), strict=True):
+                assert runner.run(prompt).ordinals.tolist() == expected[expected >= 0].tolist()
+
+
 def test_times_add_up(found: list[dict]) -> None:
     for name in ("code by code", "NEZHA, trie", "NEZHA, hash"):
         for part in ("prefill", "decode", "total"):

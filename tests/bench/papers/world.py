@@ -69,6 +69,14 @@ class Drafter:
     of: Trained = field(repr=False)
 
 
+def head_of(decoder: Nezha) -> sidbeam.DraftHead:
+    """In f16, as the weights were rounded already."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "head.sdraft"
+        nezha.write(decoder, path, "f16")
+        return sidbeam.DraftHead.open(path)
+
+
 @torch.no_grad()
 def drafter_of(world: World, of: Trained) -> Drafter:
     decoder = load(of.folder, world.dataset)
@@ -76,10 +84,7 @@ def drafter_of(world: World, of: Trained) -> Drafter:
     hidden = torch.empty(len(histories), 1 + decoder.shape.levels, decoder.shape.hidden)
     for members in by_length(histories, BATCH):
         hidden[members] = decoder.read(torch.tensor([histories[i] for i in members]))
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "head.sdraft"
-        nezha.write(decoder, path, "f16")  # as the weights were rounded already
-        return Drafter(decoder, sidbeam.DraftHead.open(path), hidden, of)
+    return Drafter(decoder, head_of(decoder), hidden, of)
 
 
 def draft(world: World, drafter: Drafter, beams: int, verification: str, queries: Any = slice(None),
@@ -131,16 +136,20 @@ def tokens_of(shape: Shape, sids: np.ndarray, history: list[int], placeholders: 
 
 
 def runner_of(world: World, of: Trained, decoder: Any, beams: int, strategy: str = "trie", levels: int | None = None,
-              lane_threads: bool = False) -> sidbeam.Runner:
-    """Beam search of a model code by code. With `levels`, over the SIDs' prefixes of so many codes."""
+              head: sidbeam.DraftHead | None = None, lane_threads: bool = False) -> sidbeam.Runner:
+    """Beam search of a model code by code, or by NEZHA's head. With `levels`, over the SIDs' prefixes of so many
+    codes."""
     shape, index = decoder.shape, world.index
     if levels is not None:
         index = sidbeam.Index.build(np.unique(world.dataset.sids[:, :levels], axis=0), codes=shape.codes)
     offsets = [level * shape.codes for level in range(shape.levels if levels is None else levels)]
-    most = shape.max_positions - len(offsets) + 1  # what is written follows the prompt, the last code excepted
+    # What is written follows the prompt, the last code excepted; or a placeholder for each.
+    most = shape.max_positions - len(offsets) + (head is None)
+    placeholders = None if head is None else decoder.placeholders().tolist()
     return sidbeam.Runner(
         sidbeam.Model.open(of.folder), index, beams=beams, vocabulary=sidbeam.Vocabulary(offsets), strategy=strategy,
-        normalization="level", max_prompt=most, max_group=shape.group, lane_threads=lane_threads)
+        normalization="level", max_prompt=most, max_group=shape.group, lane_threads=lane_threads, head=head,
+        placeholders=placeholders)
 
 
 def ranks(found: np.ndarray, targets: np.ndarray) -> np.ndarray:
