@@ -194,7 +194,7 @@ constexpr int64_t kMillion = SIDBEAM_SANITIZED ? 50'000 : 1'000'000;
 TEST(RunnerDraft, NoInvalidSidWhereSlotsCollide) {
   std::mt19937_64 random(11);
   const oracle::DraftModel model = random_head({{16, 16, 16}, 8, 8}, random);
-  for (const size_t sids : {40, 1500})
+  for (const size_t sids : {size_t{40}, size_t{1500}})
     decode_many(model, random_sids(model.codes, sids, random), SIDBEAM_DRAFT_VERIFY_HASH, kMillion / 20, random);
   decode_many(model, random_sids(model.codes, 700, random), SIDBEAM_DRAFT_VERIFY_TRIE, kMillion / 20, random);
 }

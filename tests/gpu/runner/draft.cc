@@ -175,7 +175,7 @@ void colliding_keys() {
   const heads::DraftHead head = heads::DraftFile(model, c.dtype).head();
   DraftSide of_whole(c, runtime.get(), head.get(), whole.get(), device),
       of_few(c, runtime.get(), head.get(), few.get(), device);
-  for (const uint64_t seed : {1, 2}) {
+  for (const uint64_t seed : {uint64_t{1}, uint64_t{2}}) {
     const States states = random_states(c, seed);
     for (DraftSide* side : {&of_whole, &of_few}) side->fill(states), side->run({});
     const Drafted found = of_few.look();
