@@ -200,7 +200,7 @@ typedef struct sidbeam_relaxed_beams {
   int32_t live;         /* set: beams there are, min(K, extensions of the target) without replacement */
   int64_t* extensions;  /* [K] the caller's; the beams' extensions, then -1 */
   int32_t accepted;     /* set: drafts that were accepted */
-  int32_t goes_on;      /* set: 1 where there are beams, all of them drafts, so that the next level may be verified */
+  int32_t goes_on;      /* set: 1 where there are beams, all accepted drafts, so that the next level may be verified */
 } sidbeam_relaxed_beams;
 #define SIDBEAM_RELAXED_BEAMS_INIT \
   { (uint32_t)sizeof(sidbeam_relaxed_beams), 0, NULL, 0, 0 }
