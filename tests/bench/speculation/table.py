@@ -59,14 +59,14 @@ def kinds(found, case):
                   for name in names])
 
 
-def work(found):
-    """Calls and rows of the target by K, for two drafted levels and for one."""
-    rows = []
-    for k in sorted(found.values("K", **STRICT)):
-        rows.append([k, *(found.cell("AtSpeed-S", unit, digits, verify="strict", K=k, N=max(k, 40), drafted=drafted)
-                          for drafted in (2, 1)
-                          for unit, digits in ((ACCEPTED, 2), ("target calls", 2), ("target rows", 0)))])
-    return table(["K", "accepted, γ=2", "calls", "rows", "accepted, γ=1", "calls", "rows"], rows)
+COUNTS = ((ACCEPTED, 2), ("target calls", 2), ("target rows", 0))
+
+
+def work(found, title, name, two, one):
+    """Calls and rows of the target by K, for two drafted levels and for one, each a case."""
+    rows = [[k, *(found.cell(name, unit, digits, K=k, N=max(k, 40), **case)
+                  for case in (two, one) for unit, digits in COUNTS)] for k in sorted(found.values("K", **one))]
+    return table([title, "accepted, γ=2", "calls", "rows", "accepted, γ=1", "calls", "rows"], rows)
 
 
 def varied(found):
@@ -131,11 +131,10 @@ def relaxed_times(found, target, wide):
     """The same of relaxed rounds, with what they count: exact ones, and those of the released code's form."""
     of, rows = {"target": target, "wide": wide, "verify": "relaxed"}, []
     draft = draft_of(found, ", relaxed", **of)
-    counts = ((ACCEPTED, 2), ("target calls", 2), ("target rows", 0))
     for k in sorted(found.values("K", **of)):
         names = [f"{draft}, exact", *widths(k, f"{draft}, relaxed")]
         rows.append([k, *(f"{found.cell(name, 'us', 0, K=k, **of)} "
-                          f"({', '.join(found.cell(name, unit, digits, K=k, **of) for unit, digits in counts)})"
+                          f"({', '.join(found.cell(name, unit, digits, K=k, **of) for unit, digits in COUNTS)})"
                           for name in names)])
     return table([f"{target} x {wide}, relaxed: K", "exact, N=K", "N=K", "N=20", "N=40", "N=60"], rows)
 
@@ -155,7 +154,10 @@ def costs(found):
 def tables(all_of_them):
     """Every table, as lines; in the order of README.md."""
     found, cost = Found(all_of_them, "speculation"), Found(all_of_them, "cost")
-    made = [kinds(found, STRICT), kinds(found, RELAXED), parts(found), work(found), varied(found), tempered(found)]
+    made = [kinds(found, STRICT), kinds(found, RELAXED), parts(found),
+            work(found, "K", "AtSpeed-S", STRICT, {**STRICT, "drafted": 1}),
+            work(found, "K, relaxed", "AtSpeed-R", RELAXED, {"verify": "relaxed", "drafted": 1}),
+            varied(found), tempered(found)]
     made += [of(found, target, wide) for of in (times, relaxed_times) for target in found.values("target")
              for wide in found.values("wide", target=target)]
     return [lines for lines in (*made, costs(cost)) if lines]
