@@ -36,7 +36,7 @@ func (r Relaxed) Draw(logProbs []float32, drafts []int64) error {
 type RelaxedBeams struct {
 	Live     int  // beams there are
 	Accepted int  // drafts that were accepted
-	GoesOn   bool // all beams are drafts, so that the next level may be verified
+	GoesOn   bool // there are beams, all accepted drafts, so that the next level may be verified
 }
 
 // Verify accepts drafts, or draws others in their place, so that beams follow the target. It fills extensions, which

@@ -202,7 +202,7 @@ type Result struct {
 	Queued, Ran time.Duration
 	Batch       int // requests that ran with it, itself included
 	// Of a runner with a draft, otherwise 0: passes of the model, which without one are Levels; levels written ahead; of
-	// these, the ones that were right, passes saved; of Ran, the draft's.
+	// these, the ones that were right, passes saved; of Ran, what drafting took, of the whole batch.
 	Rounds, DraftedLevels, AcceptedLevels int
 	Drafting                              time.Duration
 }

@@ -68,19 +68,37 @@ Buffer<double> probabilities(const Allocator& allocator, const char* name, const
   return weights;
 }
 
-// The extension that a number in [0, 1) falls on, by weights that need not sum to 1; -1: all are 0.
-int64_t fall_on(const Buffer<double>& weights, double unit) {
-  const double wanted = unit * sum_of(weights);
-  double cumulative = 0.0;
-  int64_t last = -1;
-  for (int64_t i = 0; i < weights.size(); ++i) {
-    if (weights[i] <= 0.0) continue;
-    cumulative += weights[i];
-    last = i;  // where rounding has made `wanted` the whole sum
-    if (cumulative > wanted) break;
+// Weights to draw from, which need not sum to 1, and their sums in the order of the list.
+class Urn {
+ public:
+  // Reads the weights and changes them, and writes the sums; both have an element per extension.
+  Urn(Buffer<double>& weights, Buffer<double>& sums)
+      : weights_(weights.data()), sums_(sums.data()), count_(weights.size()), last_(count_ - 1) {
+    sum_up_from(0);
   }
-  return last;
-}
+
+  // The extension that a number in [0, 1) falls on; -1: all weights are 0.
+  int64_t draw(double unit) const {
+    const double* found = std::upper_bound(sums_, sums_ + count_, unit * sums_[count_ - 1]);
+    if (found == sums_ + count_) return last_;  // rounding has made it the whole sum
+    return found - sums_;
+  }
+  void remove(int64_t extension) {
+    weights_[extension] = 0.0;
+    sum_up_from(extension);
+  }
+
+ private:
+  void sum_up_from(int64_t first) {
+    double sum = first > 0 ? sums_[first - 1] : 0.0;
+    for (int64_t i = first; i < count_; ++i) sums_[i] = sum += weights_[i];
+    while (last_ >= 0 && weights_[last_] <= 0.0) --last_;
+  }
+
+  double *weights_, *sums_;
+  int64_t count_;
+  int64_t last_;  // that has a weight; -1: none
+};
 
 void check_counts(int64_t count, int32_t without_replacement, int32_t level) {
   check_range("args.count", count, 1, kMostExtensions);
@@ -92,8 +110,9 @@ void check_counts(int64_t count, int32_t without_replacement, int32_t level) {
 struct Verification {
   const sidbeam_relaxed_verify_args& args;
   DrawKey key;
-  Buffer<double> p, q;
-  Buffer<double> rest;  // max(0, p - q)
+  Buffer<double> p;
+  Buffer<double> q;  // once drafts have been accepted: max(0, p - q), what the others are replaced from
+  Buffer<double> sums;
 };
 
 void check_drafts(const Verification& call) {
@@ -117,22 +136,54 @@ bool accepts(const Verification& call, int64_t i) {
   return call.key.unit(i, RandomUse::kVerify) * call.q[draft] < call.p[draft];
 }
 
-// From norm(max(0, p - q)); from p where that is empty, which is when nothing but rounding rejects.
-int64_t replacement(const Verification& call, int64_t i) {
-  const double unit = call.key.unit(i, RandomUse::kReplace);
-  const int64_t found = fall_on(call.rest, unit);
-  return found >= 0 ? found : fall_on(call.p, unit);
-}
+// Draws what drafts that were rejected are replaced by: from norm(max(0, p - q)), and from p where that is empty, which
+// is when nothing but rounding rejects, or when all of it is out.
+class Replacements {
+ public:
+  // Afterwards no draft can be accepted or rejected any more. Those whose p is 0 are never drawn.
+  explicit Replacements(Verification& call) : call_(call), urn_(residual(call), call.sums) {}
 
-void verify_with_replacement(const Verification& call, sidbeam_relaxed_beams& out) {
-  for (int32_t i = 0; i < call.args.beams; ++i) {
-    const bool accepted = accepts(call, i);
-    out.extensions[i] = accepted ? call.args.drafts[i] : replacement(call, i);
-    if (out.extensions[i] < 0) continue;  // the target has no extension at all
-    out.accepted += accepted ? 1 : 0;
-    ++out.live;
+  int64_t draw(int64_t i) {
+    const double unit = call_.key.unit(i, RandomUse::kReplace);
+    const int64_t found = urn_.draw(unit);
+    if (found >= 0 || from_p_) return found;
+    from_p_ = true;
+    urn_ = Urn(call_.p, call_.sums);
+    return urn_.draw(unit);
   }
-  out.goes_on = out.accepted == call.args.beams ? 1 : 0;
+  // Never draws this one again.
+  void remove(int64_t extension) {
+    call_.p[extension] = 0.0;
+    urn_.remove(extension);
+  }
+
+ private:
+  static Buffer<double>& residual(Verification& call) {
+    for (int64_t i = 0; i < call.args.count; ++i) call.q[i] = std::max(0.0, call.p[i] - call.q[i]);
+    return call.q;
+  }
+
+  Verification& call_;
+  Urn urn_;
+  bool from_p_ = false;
+};
+
+void verify_with_replacement(Verification& call, sidbeam_relaxed_beams& out) {
+  const int32_t beams = call.args.beams;
+  for (int32_t i = 0; i < beams; ++i) {
+    if (!accepts(call, i)) continue;
+    out.extensions[i] = call.args.drafts[i];
+    ++out.accepted;
+  }
+  out.live = out.accepted;
+  out.goes_on = out.accepted == beams ? 1 : 0;
+  if (out.accepted == beams) return;
+  Replacements replacements(call);
+  for (int32_t i = 0; i < beams; ++i) {
+    if (out.extensions[i] >= 0) continue;
+    out.extensions[i] = replacements.draw(i);
+    out.live += out.extensions[i] >= 0 ? 1 : 0;  // else the target has no extension at all
+  }
 }
 
 // Keeps `wanted` of the accepted drafts, each set of them as likely as any other.
@@ -145,20 +196,21 @@ void keep_some(const Verification& call, Buffer<int64_t>& accepted, int32_t coun
     out.extensions[i] = accepted[i];
   }
   out.live = wanted;
-  out.goes_on = 1;
+  out.goes_on = wanted > 0 ? 1 : 0;  // without an extension of the target there is nothing to go on from
 }
 
 // Fills up with draws that are not out yet.
 void replace_missing(Verification& call, const Buffer<int64_t>& accepted, int32_t count, sidbeam_relaxed_beams& out) {
-  const auto take = [&](int64_t extension) {
-    out.extensions[out.live++] = extension;
-    call.p[extension] = call.rest[extension] = 0.0;
-  };
-  for (int32_t i = 0; i < count; ++i) take(accepted[i]);
+  for (int32_t i = 0; i < count; ++i) {
+    out.extensions[out.live++] = accepted[i];
+    call.p[accepted[i]] = 0.0;
+  }
+  Replacements replacements(call);
   while (out.live < call.args.beams) {
-    const int64_t found = replacement(call, out.live);
+    const int64_t found = replacements.draw(out.live);
     if (found < 0) return;
-    take(found);
+    out.extensions[out.live++] = found;
+    replacements.remove(found);
   }
 }
 
@@ -181,9 +233,11 @@ void draw_extensions(const Allocator& allocator, const sidbeam_relaxed_draw_args
   const DrawKey key{static_cast<uint64_t>(args.seed), args.request, args.level};
   Buffer<double> left =
       probabilities(allocator, "log_probs", args.log_probs, args.count, checked_temperature(args.inverse_temperature));
+  Buffer<double> sums(allocator, args.count);
+  Urn urn(left, sums);
   for (int32_t i = 0; i < args.draws; ++i) {
-    drafts[i] = fall_on(left, key.unit(i, RandomUse::kDraft));
-    if (args.without_replacement != 0 && drafts[i] >= 0) left[drafts[i]] = 0.0;
+    drafts[i] = urn.draw(key.unit(i, RandomUse::kDraft));
+    if (args.without_replacement != 0 && drafts[i] >= 0) urn.remove(drafts[i]);
   }
 }
 
@@ -202,7 +256,6 @@ void verify_extensions(const Allocator& allocator, const sidbeam_relaxed_verify_
                     probabilities(allocator, "draft", args.draft, args.count, temperature),
                     Buffer<double>(allocator, args.count)};
   check_drafts(call);
-  for (int64_t i = 0; i < args.count; ++i) call.rest[i] = std::max(0.0, call.p[i] - call.q[i]);
   Buffer<int64_t> accepted(allocator, args.draft_count);
   out.live = out.accepted = out.goes_on = 0;
   std::fill_n(out.extensions, args.beams, int64_t{-1});

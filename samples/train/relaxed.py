@@ -2,8 +2,8 @@
 
 In the form of AtSpeed's released code: N different drafts, of which K are kept (include/sidbeam/speculate.h). A round
 drafts at most --levels levels from the beams there are, never the last; the target is asked once for all of them; where
-all beams that it keeps are drafts, the next level is verified, else the round ends. Without a draft the target draws
-alone, level by level.
+all beams that it keeps or draws again are drafts, the next level is verified, else the round ends. Without a draft the
+target draws alone, level by level. sidbeam.Runner does the same by itself.
 
   python relaxed.py X.index.json --target build/target --draft build/draft --beams 1,3,5,10,20 --draft-beams 40
 
@@ -125,19 +125,17 @@ class Round:
         kept, accepted = np.arange(self.written[0].nodes.shape[1]), 0
         for step, paths in enumerate(self.written):
             theirs = self.theirs[step][query][kept]
-            if step + 1 < len(self.written):
-                found = self.verify(query, step, kept)
-                chosen, goes_on = found.extensions, found.goes_on
-            else:
-                chosen = self.draw(theirs, self.setting.beams, self.numbers[query], paths.codes.shape[2])
-                goes_on = False
+            last = step + 1 == len(self.written)
+            chosen = (self.draw(theirs, self.setting.beams, self.numbers[query], paths.codes.shape[2]) if last
+                      else self.verify(query, step, kept).extensions)
             one = Paths(paths.codes[query][None, kept], paths.nodes[query][None, kept], theirs[None], theirs[None])
             beams = extended(self.trie, one, chosen[None], theirs[None], theirs[None])
-            if not goes_on:
+            live = [node for node in beams.nodes[0].tolist() if node >= 0]
+            drafted = {} if last else {node: i for i, node in enumerate(self.written[step + 1].nodes[query].tolist())}
+            if not live or not all(node in drafted for node in live):
                 return accepted, beams
             accepted += 1
-            drafted = {node: i for i, node in enumerate(self.written[step + 1].nodes[query].tolist())}
-            kept = np.array([drafted[node] for node in beams.nodes[0].tolist() if node >= 0])
+            kept = np.array([drafted[node] for node in live])
         raise AssertionError("the last step of a round never goes on")
 
 

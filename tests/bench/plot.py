@@ -51,6 +51,8 @@ PYTORCH = ("pytorch static, 1 thread", "pytorch static, gathered, 1 thread", "py
            "pytorch unconstrained, 1 thread")
 
 ROUNDS = tuple(f"{draft}, N={n}" for draft in ("AtSpeed-S", "first layer") for n in ("K", 20, 40, 60))
+RELAXED_ROUNDS = tuple(f"{draft}, {form}" for draft in ("AtSpeed-R", "first layer")
+                       for form in ("exact", *(f"relaxed, N={n}" for n in ("K", 20, 40, 60))))
 DRAFTS = ("SFT", "WordKD", "TVDKD", "SeqKD", "AtSpeed-S", "AtSpeed-R")
 
 FIGURES = (
@@ -100,11 +102,15 @@ FIGURES = (
            x_label="beams K", unit="accepted levels", where={"verify": "strict", "drafted": 2, "N": 40},
            names=DRAFTS, y_label="accepted levels of a request", log_y=False),
     Figure("speculation_relaxed", "Relaxed rounds: accepted levels of two, N=40, temperature 1", "speculation", x="K",
-           x_label="beams K", unit="accepted levels", where={"verify": "relaxed", "temperature": 1.0, "N": 40},
-           names=DRAFTS, y_label="accepted levels of a request", log_y=False),
+           x_label="beams K", unit="accepted levels", names=DRAFTS,
+           where={"verify": "relaxed", "temperature": 1.0, "drafted": 2, "N": 40},
+           y_label="accepted levels of a request", log_y=False),
     Figure("speculation_times", "A request by beams: plain search and strict rounds, four times as wide", "speculation",
            x="K", x_label="beams K", where={"wide": 4}, y_label="µs of processor time (median, p10 to p90)",
            names=("plain search", *ROUNDS)),
+    Figure("speculation_relaxed_times", "A request by beams: plain search and relaxed rounds, four times as wide",
+           "speculation", x="K", x_label="beams K", where={"wide": 4},
+           y_label="µs of processor time (median, p10 to p90)", names=("plain search", *RELAXED_ROUNDS)),
     Figure("speculation_break_even", "Accepted levels from which rounds are faster, by the cost model: N=20",
            "break_even", x="ratio", x_label="draft's cost over the target's, of the same passes and rows",
            unit="levels", where={"wide": 4}, y_label="accepted levels", log_y=False),

@@ -241,6 +241,14 @@ class Speculation(unittest.TestCase):
         self.assertTrue(printed)
         for lines in printed:
             self.assertIn("\n".join(lines), text)
+        self.assertEqual(table.updated(text, printed), text)
+
+    def test_a_table_replaces_the_one_of_its_first_cell_and_a_new_one_follows_the_one_before(self):
+        text = "# A\n\n| K | 1 |\n\n## Speculation\n\nText.\n\n| K (9 us) | 1 |\n\nMore.\n\n| N | 1 |\n\n## B\n"
+        made = [["| K (10 us) | 2 |", "| 3 | 4 |"], ["| M | 2 |"], ["| N | 2 |"]]
+        self.assertEqual(table.updated(text, made),
+                         "# A\n\n| K | 1 |\n\n## Speculation\n\nText.\n\n| K (10 us) | 2 |\n| 3 | 4 |\n\n| M | 2 |\n\n"
+                         "More.\n\n| N | 2 |\n\n## B\n")
 
     def test_the_cost_model_keeps_its_limit(self):
         _, found = measurements.read_document(os.path.join(HERE, "results", "speculation.json"))

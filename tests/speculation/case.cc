@@ -64,6 +64,17 @@ void choose_search(Random& random, Case& c, int32_t mode) {
   c.normalization = random.in(0, knows_valid ? 2 : 1);
 }
 
+// Temperatures and soft-caps that differ from slot to slot, or none.
+Scaling random_scaling(Random& random, int32_t slots) {
+  Scaling scaling;
+  if (random.one_in(3)) return scaling;
+  for (int32_t s = 0; s < slots; ++s) {
+    scaling.inverse_temperatures.push_back(random.one_in(3) ? 0 : 0.25F * static_cast<float>(random.in(1, 12)));
+    scaling.soft_caps.push_back(random.one_in(2) ? 0 : 0.5F * static_cast<float>(random.in(1, 12)));
+  }
+  return scaling;
+}
+
 }  // namespace
 
 std::vector<float> Model::row_of(const Prefix& prefix) const {
@@ -120,12 +131,15 @@ Case random_case(uint64_t seed, int32_t mode) {
   lay_out(random, c, c.draft);
   c.given_lse = random.one_in(4);
   for (int32_t s = 0; s < c.slots; ++s) c.noise_scales.push_back(random.one_in(3) ? 0.5F : 1.0F);
+  c.target_scaling = random_scaling(random, c.slots);
+  c.draft_scaling = random.one_in(3) ? c.target_scaling : random_scaling(random, c.slots);
   return c;
 }
 
 Case accepted_case(uint64_t seed, int32_t mode) {
   Case c = random_case(seed, mode);
   c.draft = c.target;
+  c.draft_scaling = c.target_scaling;
   c.slots = 1;
   c.width = c.beams;  // more beams may crowd some of the target's out
   c.variable = false;

@@ -29,6 +29,11 @@ struct Model {
   std::vector<float> row_of(const Prefix& prefix) const;
 };
 
+// What a session's slots make of their logits; [S], or empty: 1 and none.
+struct Scaling {
+  std::vector<float> inverse_temperatures, soft_caps;
+};
+
 struct Case {
   std::vector<int32_t> codes;  // V_l
   bool variable = false;
@@ -41,6 +46,7 @@ struct Case {
   std::vector<bool> other;     // [S] the slot follows the second index
   std::vector<int64_t> seeds, requests;
   std::vector<float> noise_scales;  // [S], or empty: 1
+  Scaling target_scaling, draft_scaling;
   Model target, draft;
 
   int32_t levels() const { return static_cast<int32_t>(codes.size()); }
@@ -59,7 +65,7 @@ struct World {
 World make_world(const Case& c, const differential::Place& place);
 World make_world(const Case& c);  // on the CPU
 handles::Session make_session(const World& world, const Case& c, const Model& model, int32_t beams);
-void start(const World& world, const Case& c, sidbeam_session* session);
+void start(const World& world, const Case& c, const Scaling& scaling, sidbeam_session* session);
 
 // Everything that a session shows.
 struct Result {

@@ -84,24 +84,28 @@ size_t outcome_of(size_t n, const std::vector<int64_t>& extensions) {
 
 std::vector<double> probabilities(const std::vector<float>& log_probs, float inverse_temperature) {
   Weights weights;
-  for (const float log_prob : log_probs) weights.push_back(std::exp(double{inverse_temperature} * double{log_prob}));
+  const double factor = inverse_temperature > 0 ? double{inverse_temperature} : 1;
+  for (const float log_prob : log_probs) weights.push_back(std::exp(factor * double{log_prob}));
   const double sum = sum_of(weights);
   for (double& weight : weights) weight /= sum;
   return weights;
 }
 
-Law independent_draws(const Lists& lists, int32_t beams) { return product(probabilities(lists.target, 1), beams); }
+Law independent_draws(const Lists& lists, const Form& form) {
+  return product(probabilities(lists.target, form.inverse_temperature), form.beams);
+}
 
-Law draws_without_replacement(const Lists& lists, int32_t beams) {
-  Law law(outcomes(lists.target.size(), beams));
-  draw_on({probabilities(lists.target, 1)}, static_cast<size_t>(beams), {}, 1,
+Law draws_without_replacement(const Lists& lists, const Form& form) {
+  Law law(outcomes(lists.target.size(), form.beams));
+  draw_on({probabilities(lists.target, form.inverse_temperature)}, static_cast<size_t>(form.beams), {}, 1,
           [&](const Draws& drawn, double probability) { law[outcome_of(lists.target.size(), drawn)] += probability; });
   return law;
 }
 
 // One draw: every draft, accepted or replaced.
-Law law_with_replacement(const Lists& lists, int32_t beams) {
-  const Weights p = probabilities(lists.target, 1), q = probabilities(lists.draft, 1), rest = residual(p, q);
+Law law_with_replacement(const Lists& lists, const Form& form) {
+  const Weights p = probabilities(lists.target, form.inverse_temperature),
+                q = probabilities(lists.draft, form.inverse_temperature), rest = residual(p, q);
   Weights one(p.size());
   for (size_t draft = 0; draft < q.size(); ++draft) {
     if (q[draft] <= 0) continue;
@@ -110,12 +114,13 @@ Law law_with_replacement(const Lists& lists, int32_t beams) {
     if (accept >= 1) continue;
     for (size_t i = 0; i < p.size(); ++i) one[i] += q[draft] * (1 - accept) * rest[i] / sum_of(rest);
   }
-  return product(one, beams);
+  return product(one, form.beams);
 }
 
 Law law_without_replacement(const Lists& lists, const Form& form) {
   const size_t n = lists.target.size();
-  const Weights p = probabilities(lists.target, 1), q = probabilities(lists.draft, 1), rest = residual(p, q);
+  const Weights p = probabilities(lists.target, form.inverse_temperature),
+                q = probabilities(lists.draft, form.inverse_temperature), rest = residual(p, q);
   Weights ratio(n);
   for (size_t i = 0; i < n; ++i) ratio[i] = q[i] > 0 ? std::min(1.0, p[i] / q[i]) : 0;
   const auto beams = static_cast<size_t>(form.beams);

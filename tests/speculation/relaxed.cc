@@ -29,6 +29,7 @@ Relaxed verified(const Lists& lists, const Form& form, const Key& key, const std
   args.draft = lists.draft.data();
   args.drafts = drafts.data();
   args.draft_count = static_cast<int64_t>(drafts.size());
+  args.inverse_temperature = form.inverse_temperature;
   args.without_replacement = form.without_replacement ? 1 : 0;
   args.seed = key.seed;
   args.request = key.request;
@@ -57,14 +58,13 @@ Lists second_level(const TwoLevels& model, const std::vector<int64_t>& beams) {
 
 }  // namespace
 
-std::vector<int64_t> drawn(const std::vector<float>& log_probs, float inverse_temperature, const Form& form,
-                           const Key& key) {
+std::vector<int64_t> drawn(const std::vector<float>& log_probs, const Form& form, const Key& key) {
   std::vector<int64_t> draws(static_cast<size_t>(form.drafts));
   sidbeam_relaxed_draw_args args = SIDBEAM_RELAXED_DRAW_ARGS_INIT;
   args.draws = form.drafts;
   args.count = static_cast<int64_t>(log_probs.size());
   args.log_probs = log_probs.data();
-  args.inverse_temperature = inverse_temperature;
+  args.inverse_temperature = form.inverse_temperature;
   args.without_replacement = form.without_replacement ? 1 : 0;
   args.seed = key.seed;
   args.request = key.request;
@@ -75,7 +75,7 @@ std::vector<int64_t> drawn(const std::vector<float>& log_probs, float inverse_te
 }
 
 Relaxed relaxed(const Lists& lists, const Form& form, const Key& key) {
-  return verified(lists, form, key, drawn(lists.draft, 0, form, key));
+  return verified(lists, form, key, drawn(lists.draft, form, key));
 }
 
 TwoLevels two_levels() {
@@ -85,10 +85,10 @@ TwoLevels two_levels() {
 
 Law two_level_law(const TwoLevels& model) {
   Law law(49);
-  const std::vector<double> first = probabilities(model.first.target, 1);
+  const std::vector<double> first = probabilities(model.first.target);
   for (int64_t a = 0; a < 4; ++a) {
     for (int64_t b = 0; b < 4; ++b) {
-      const Law second = independent_draws(second_level(model, {a, b}), 2);
+      const Law second = independent_draws(second_level(model, {a, b}), {2, 2});
       for (size_t i = 0; i < law.size(); ++i)
         law[i] += first[static_cast<size_t>(a)] * first[static_cast<size_t>(b)] * second[i];
     }
@@ -99,13 +99,13 @@ Law two_level_law(const TwoLevels& model) {
 size_t two_level_outcome(const TwoLevels& model, const Key& key, int64_t& saved) {
   const Form form{2, 2, false};
   const Key second_key{key.seed, key.request, 1};
-  const std::vector<int64_t> first_drafts = drawn(model.first.draft, 0, form, key);
-  const std::vector<int64_t> ahead = drawn(second_level(model, first_drafts).draft, 0, form, second_key);
+  const std::vector<int64_t> first_drafts = drawn(model.first.draft, form, key);
+  const std::vector<int64_t> ahead = drawn(second_level(model, first_drafts).draft, form, second_key);
   const Relaxed first = verified(model.first, form, key, first_drafts);
   const Lists lists = second_level(model, first.extensions);
   saved += first.goes_on ? 1 : 0;
   // A second round draws again, with the numbers that the drafts which were thrown away have used.
-  const std::vector<int64_t> drafts = first.goes_on ? ahead : drawn(lists.draft, 0, form, second_key);
+  const std::vector<int64_t> drafts = first.goes_on ? ahead : drawn(lists.draft, form, second_key);
   return outcome_of(7, verified(lists, form, second_key, drafts).extensions);
 }
 

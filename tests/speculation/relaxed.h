@@ -15,14 +15,14 @@ struct Lists {
 struct Form {
   int32_t beams = 1, drafts = 1;  // K and N
   bool without_replacement = false;
+  float inverse_temperature = 0;  // 0: 1
 };
 struct Key {
   int64_t seed = 0, request = 0;
   int32_t level = 0;
 };
 
-std::vector<int64_t> drawn(const std::vector<float>& log_probs, float inverse_temperature, const Form& form,
-                           const Key& key);
+std::vector<int64_t> drawn(const std::vector<float>& log_probs, const Form& form, const Key& key);
 
 struct Relaxed {
   std::vector<int64_t> extensions, drafts;

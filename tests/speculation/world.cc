@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "case.h"
 
@@ -141,12 +142,16 @@ sidbeam_speculation_tree tree_of(const sidbeam_speculation* speculation) {
   return tree;
 }
 
-// The prefixes of all nodes.
+// The prefixes of all nodes. Those of a slot are different: what continues a prefix shares its node.
 std::vector<Prefix> prefixes_of(const Memory& memory, const sidbeam_speculation_tree& tree) {
   std::vector<Prefix> prefixes;
-  for (int64_t i = 0; i < tree.count; ++i)
-    for (int64_t n = tree.node_offsets[i]; n < tree.node_offsets[i + 1]; ++n)
+  for (int64_t i = 0; i < tree.count; ++i) {
+    std::set<Prefix> of_slot;
+    for (int64_t n = tree.node_offsets[i]; n < tree.node_offsets[i + 1]; ++n) {
       prefixes.push_back(memory.prefix_of(tree, n, tree.slots[i]));
+      expect(of_slot.insert(prefixes.back()).second, "a slot has no prefix twice");
+    }
+  }
   return prefixes;
 }
 
@@ -265,7 +270,7 @@ handles::Session make_session(const World& world, const Case& c, const Model& mo
       [&](auto out, auto err) { return sidbeam_session_create(world.runtime.get(), &config, out, err); });
 }
 
-void start(const World& world, const Case& c, sidbeam_session* session) {
+void start(const World& world, const Case& c, const Scaling& scaling, sidbeam_session* session) {
   std::vector<sidbeam_constraint*> constraints;
   for (const bool other : c.other) constraints.push_back(other ? world.other.get() : nullptr);
   std::vector<int32_t> prefixes, lengths;
@@ -283,6 +288,8 @@ void start(const World& world, const Case& c, sidbeam_session* session) {
   args.count = c.slots;
   args.prefixes = prefixes.data();
   args.prefix_lengths = lengths.data();
+  if (!scaling.inverse_temperatures.empty()) args.inverse_temperatures = scaling.inverse_temperatures.data();
+  if (!scaling.soft_caps.empty()) args.soft_caps = scaling.soft_caps.data();
   if (c.mode == SIDBEAM_MODE_STOCHASTIC) args.sampling = &sampling;
   args.stream = world.place->stream();
   check([&](sidbeam_error* err) { return sidbeam_session_start(session, &args, err); });
@@ -314,7 +321,7 @@ Result result_of(const World& world, const Case& c, sidbeam_session* session) {
 
 Result plain(const Case& c, const World& world) {
   const handles::Session session = make_session(world, c, c.target, c.beams);
-  start(world, c, session.get());
+  start(world, c, c.target_scaling, session.get());
   for (;;) {
     std::vector<int32_t> slots, map;
     std::vector<Prefix> prefixes;
@@ -353,12 +360,12 @@ Result speculative(const Case& c, const World& world, sidbeam_speculation_stats&
   for (int64_t& request : drafted.requests) ++request;
   drafted.noise_scales.assign(static_cast<size_t>(c.slots), 0.25F);
   // A request that is left in its midst, after a round of one slot alone.
-  start(world, c, target.get());
-  start(world, drafted, drafts.get());
+  start(world, c, c.target_scaling, target.get());
+  start(world, drafted, c.draft_scaling, drafts.get());
   round(pair, {0}, memory);
   const sidbeam_speculation_stats before = stats_of(speculation.get());
-  start(world, c, target.get());
-  start(world, drafted, drafts.get());
+  start(world, c, c.target_scaling, target.get());
+  start(world, drafted, c.draft_scaling, drafts.get());
   while (round(pair, {}, memory)) round(pair, every_other(c), memory);
   stats = stats_of(speculation.get());
   stats.rounds -= before.rounds;

@@ -24,7 +24,9 @@ import measurements
 import model
 import plot
 import relaxed
+import rounds
 import run
+import sidbeam
 import table
 import train_cases
 import widen
@@ -108,9 +110,21 @@ def test_the_program_and_its_tables(tmp_path: pathlib.Path) -> None:
     found = measurements.read_lines(lines)
     assert len(found) == len(lines.read_text().splitlines())  # no case is measured twice
     printed = table.tables(found)
-    assert len(printed) == 9 and not any(table.MISSING in line for lines in printed[:2] for line in lines)
+    assert len(printed) == 12 and not any(table.MISSING in line for lines in printed[:2] for line in lines)
     names = {pathlib.Path(path).stem for path in plot.draw_all(found, tmp_path)}
-    assert names >= {"speculation_strict", "speculation_relaxed", "speculation_times"}
+    assert names >= {"speculation_strict", "speculation_relaxed", "speculation_times", "speculation_relaxed_times"}
+
+    # Relaxed rounds are the runner's: of three levels each is gained by a call, or saves one.
+    relaxed_ones = {(m["name"], m["case"]["K"], m["case"].get("N"), m["unit"]): m["median"] for m in found
+                    if m["table"] == "speculation" and m["case"].get("verify") == "relaxed"
+                    and m["case"].get("drafted") != 1}
+    for (name, k, n, unit), value in relaxed_ones.items():
+        if unit == "accepted levels":
+            assert value + relaxed_ones[name, k, n, "target calls"] == pytest.approx(LEVELS), (name, k, n)
+    timed = {name for name, _, n, unit in relaxed_ones if n is None and unit == "us" and ", predicted" not in name}
+    assert timed == {f"AtSpeed-R, {form}" for form in ("exact", *(f"relaxed, N={n}" for n in ("K", 20, 40, 60)))}
+    errors = {m["name"] for m in found if m["table"] == "cost" and m["unit"] == "share"}
+    assert errors == {"worst error", *(f"K={k} left out" for k in (1, 3, 5, 10, 20))}
 
     # The runner counts what PyTorch counts.
     dataset = data.read(index, CODES)
@@ -124,6 +138,25 @@ def test_the_program_and_its_tables(tmp_path: pathlib.Path) -> None:
             for unit, value in (("accepted levels", counted["accepted_levels"]),
                                 ("target calls", counted["target_calls"]), ("target rows", counted["target_rows"])):
                 assert of[name, unit, k, 40] == pytest.approx(value, abs=0.01), (name, unit, k)
+
+    # Relaxed rounds too, whose draws are others: 40 queries of each of six cases where not everything is drafted, to
+    # within three deviations.
+    catalogue, requests = sidbeam.Index.build(dataset.sids, codes=CODES), rounds.prompts(dataset, dataset.test, 64)
+    counts = []
+    for name in ("SFT", "AtSpeed-R"):
+        folder = drafts.folder_of(tmp_path / "work", name)
+        for k, n in ((1, 1), (3, 4), (4, 4)):
+            with rounds.open_runner(sidbeam.Model.open(tmp_path / "work/target"), sidbeam.Model.open(folder),
+                                    catalogue, CODES, k, n, rounds.RELAXED) as runner:
+                setup = rounds.Setup(name, {}, k, n, runner, True)
+                rounds.count(setup, requests, LEVELS)
+            counted = relaxed.measure(dataset, target, export.load(folder, dataset), relaxed.Setting(k, n),
+                                      dataset.test)
+            counts.append((setup.accepted, counted["accepted_levels"], setup.target_rows, counted["target_rows"]))
+    accepted_levels, expected_levels, rows, expected_rows = np.mean(counts, axis=0)
+    assert 1 < expected_levels < LEVELS - 1
+    assert accepted_levels == pytest.approx(expected_levels, abs=0.15)
+    assert rows == pytest.approx(expected_rows, rel=0.1)
 
     # What is there is not made again.
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "work").rglob("model.safetensors")}

@@ -198,13 +198,20 @@ Found copy(const Result& result, int32_t levels) {
   return found;
 }
 
+// Whose random numbers a request of mode STOCHASTIC draws with.
+struct Keys {
+  int64_t seed = 0, request = 0;
+};
+
 // The search of one request in a session of its own, with a logits row for every beam.
-inline Found search_by_hand(const World& world, sidbeam_constraint* constraint, const Codes& prompt, int32_t width) {
+inline Found search_by_hand(const World& world, sidbeam_constraint* constraint, const Codes& prompt, int32_t width,
+                            const Keys& keys = {}) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   config.beams = world.beams;
   config.strategy = world.strategy;
   config.normalization = world.normalization;
+  config.mode = world.mode;
   config.constraint = constraint;
   config.vocabulary = &world.output->vocabulary();
   sidbeam_session* session = nullptr;
@@ -213,6 +220,12 @@ inline Found search_by_hand(const World& world, sidbeam_constraint* constraint, 
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
   start.widths = &width;
   start.count = 1;
+  start.inverse_temperatures = &world.inverse_temperature;
+  start.soft_caps = &world.soft_cap;
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sampling.seeds = &keys.seed;
+  sampling.requests = &keys.request;
+  if (world.mode != SIDBEAM_MODE_SEARCH) start.sampling = &sampling;
   check(sidbeam_session_start(session, &start, &error), error);
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   check(sidbeam_session_get_beams(session, &beams, &error), error);

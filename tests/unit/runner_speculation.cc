@@ -35,14 +35,19 @@ World random_world(Randomly& random) {
                                                  SIDBEAM_NORMALIZE_VALID};
   world.normalization = normalizations[static_cast<size_t>(random.below(3))];
   const std::array<int32_t, 3> strategies = {SIDBEAM_STRATEGY_TRIE, SIDBEAM_STRATEGY_SORTED, SIDBEAM_STRATEGY_NONE};
-  const int32_t known = world.normalization == SIDBEAM_NORMALIZE_VALID ? 2 : 3;
-  world.strategy = strategies[static_cast<size_t>(random.below(known))];
+  world.mode = random.one_in(3) ? SIDBEAM_MODE_STOCHASTIC : SIDBEAM_MODE_SEARCH;
+  const bool knows_valid = world.normalization == SIDBEAM_NORMALIZE_VALID || world.mode == SIDBEAM_MODE_STOCHASTIC;
+  world.strategy = strategies[static_cast<size_t>(random.below(knows_valid ? 2 : 3))];
   world.variable = world.strategy != SIDBEAM_STRATEGY_NONE && random.one_in(2);
+  world.inverse_temperature = random.one_in(2) ? 0.0F : 0.5F;
+  world.soft_cap = random.one_in(3) ? 2.0F : 0.0F;
   return world;
 }
 
+constexpr size_t kModes = SIDBEAM_MODE_STOCHASTIC + 1;
+
 // Batches of random catalogues, widths and prompts, on one lane; two catalogues in a batch.
-int64_t compare_batches(uint64_t seed) {
+void compare_batches(uint64_t seed, int64_t (&accepted)[kModes]) {
   SCOPED_TRACE(::testing::Message() << "seed " << seed);
   Randomly random{std::mt19937_64(seed)};
   World world = random_world(random);
@@ -56,7 +61,6 @@ int64_t compare_batches(uint64_t seed) {
   const int32_t most = 1 + random.below(4), width = world.beams + (random.one_in(2) ? 0 : random.below(9));
   const auto kind = static_cast<Kind>(random.below(trees::kKinds));
   const auto lane = trees::make_lane(world, most, width, kind);
-  int64_t accepted = 0;
   for (int batch = 0; batch < 3; ++batch) {
     Requests requests;
     for (int32_t count = 1 + random.below(most); count > 0; --count) {
@@ -65,26 +69,28 @@ int64_t compare_batches(uint64_t seed) {
       for (int32_t n = 1 + random.below(4); n > 0; --n) request.prompt.push_back(random.below(3));
       request.beams = 1 + random.below(world.beams);
       request.constraint = random.one_in(3) ? other.get() : world.constraint.get();
+      request.seed = random.below(1000), request.sampling_request = random.below(1000);
     }
     run(*lane, requests);
     for (const auto& request : requests) {
-      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, request->beams);
+      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, request->beams,
+                                                   {request->seed, request->sampling_request});
       EXPECT_EQ(request->found, expected) << "batch " << batch << ": " << request->found.message;
       check_rounds(request->rounds, world.levels());
-      accepted += request->rounds.accepted_levels;
+      accepted[world.mode] += request->rounds.accepted_levels;
       if (kind == Kind::kSame && width == world.beams && !world.variable) {
         EXPECT_EQ(request->rounds.count, 1) << "the target is its own draft";
       }
     }
   }
-  return accepted;
 }
 
 TEST(RunnerSpeculation, HasTheBitsOfASessionByHandWhateverTheDraft) {
-  int64_t accepted = 0;
+  int64_t accepted[kModes] = {};
   for (uint64_t seed = 1; seed <= (SIDBEAM_SANITIZED ? 300 : 3000) && !::testing::Test::HasFailure(); ++seed)
-    accepted += compare_batches(seed);
-  EXPECT_GT(accepted, 0);
+    compare_batches(seed, accepted);
+  EXPECT_GT(accepted[SIDBEAM_MODE_SEARCH], 0);
+  EXPECT_GT(accepted[SIDBEAM_MODE_STOCHASTIC], 0);
 }
 
 class SpeculativeLane : public ::testing::Test {
@@ -196,7 +202,8 @@ RunnerHandle make_runner(sidbeam_runtime* runtime, const sidbeam_runner_config& 
   return RunnerHandle(runner);
 }
 
-Answer ask(sidbeam_runner* runner, const History& history, int32_t beams, sidbeam_constraint* constraint) {
+Answer ask(sidbeam_runner* runner, const History& history, int32_t beams, sidbeam_constraint* constraint,
+           const fakes::Keys& keys) {
   Answer answer;
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   request.tokens = history.tokens.data();
@@ -204,6 +211,7 @@ Answer ask(sidbeam_runner* runner, const History& history, int32_t beams, sidbea
   request.positions = static_cast<int64_t>(history.tokens.size()) / history.group;
   request.beams = beams;
   request.constraint = constraint;
+  request.seed = keys.seed, request.sampling_request = keys.request;
   request.context = &answer;
   request.done = [](void* context, const sidbeam_result* result) {
     auto& to = *static_cast<Answer*>(context);
@@ -220,6 +228,12 @@ History random_history(Randomly& random, int32_t group) {
   history.group = group;
   for (int32_t n = group * (1 + random.below(12)); n > 0; --n) history.tokens.push_back(random.below(kVocabulary));
   return history;
+}
+
+// A search has none.
+fakes::Keys random_keys(Randomly& random, int32_t mode) {
+  if (mode == SIDBEAM_MODE_SEARCH) return {};
+  return {random.below(1000), random.below(1000)};
 }
 
 class SpeculatingModels {
@@ -251,6 +265,7 @@ class SpeculatingModels {
     config.max_prompt = 16, config.max_group = 1 + random.below(2);
     config.inverse_temperature = random.one_in(2) ? 0.0F : 0.5F;
     config.soft_cap = random.one_in(2) ? 0.0F : 3.0F;
+    config.mode = random.one_in(3) ? SIDBEAM_MODE_STOCHASTIC : SIDBEAM_MODE_SEARCH;
     const RunnerHandle plain = make_runner(world.runtime.get(), config);
     config.draft = reinterpret_cast<sidbeam_model*>(models_[draft].get());
     config.draft_beams = random.one_in(2) ? 0 : world.beams + random.below(6);
@@ -260,8 +275,9 @@ class SpeculatingModels {
       const History history = random_history(random, config.max_group);
       const int32_t beams = random.below(world.beams + 1);
       sidbeam_constraint* const constraint = random.one_in(3) ? other.get() : nullptr;
-      const Answer wanted = ask(plain.get(), history, beams, constraint);
-      const Answer answer = ask(speculative.get(), history, beams, constraint);
+      const fakes::Keys keys = random_keys(random, config.mode);
+      const Answer wanted = ask(plain.get(), history, beams, constraint, keys);
+      const Answer answer = ask(speculative.get(), history, beams, constraint, keys);
       EXPECT_EQ(answer.found, wanted.found);
       EXPECT_EQ(wanted.rounds, 0);
       EXPECT_GE(answer.rounds, 1);

@@ -9,6 +9,7 @@ which are computed while the weights are read. (Without `free` a target whose we
 was up to 17 % off: a call of one row took what one of five does.)
 SPDX-License-Identifier: Apache-2.0
 """
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,16 +33,18 @@ class Work:
         return [1.0, more, max(0.0, self.target_rows - free * more), *draft]
 
 
-def least_squares(rows: np.ndarray, values: np.ndarray, rounds: int = 20000) -> np.ndarray:
-    """Of rows @ x = values with x >= 0, by coordinates: the problem is convex and has six of them."""
-    x, left = np.zeros(rows.shape[1]), values.copy()
-    norms = np.maximum((rows**2).sum(0), 1e-300)
-    for _ in range(rounds):
-        for i in range(len(x)):
-            new = max(0.0, x[i] + rows[:, i] @ left / norms[i])
-            left -= rows[:, i] * (new - x[i])
-            x[i] = new
-    return x
+def least_squares(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Of rows @ x = values with x >= 0: of all sets of columns the best whose own solution is not below 0 anywhere."""
+    n, best = rows.shape[1], (float(values @ values), np.zeros(rows.shape[1]))
+    for size in range(1, n + 1):
+        for columns in itertools.combinations(range(n), size):
+            found = np.linalg.lstsq(rows[:, columns], values, rcond=None)[0]
+            left = values - rows[:, columns] @ found
+            if found.min() >= 0 and left @ left < best[0]:
+                x = np.zeros(n)
+                x[list(columns)] = found
+                best = float(left @ left), x
+    return best[1]
 
 
 def fit(works: list[Work], times: list[float]) -> dict[str, float]:
@@ -59,6 +62,11 @@ def fit(works: list[Work], times: list[float]) -> dict[str, float]:
 
 def predicted(cost: dict[str, float], work: Work) -> float:
     return float(np.dot([cost[name] for name in NAMES], work.features(cost["free"])))
+
+
+def worst_error(cost: dict[str, float], works: list[Work], times: list[float]) -> float:
+    """The largest share by which a prediction is off."""
+    return max(abs(predicted(cost, work) / time - 1) for work, time in zip(works, times))
 
 
 def needed(cost: dict[str, float], ratio: float, beams: int, draft_beams: int, levels: int) -> float:

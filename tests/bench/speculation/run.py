@@ -5,7 +5,7 @@ accepts, calls and takes. Appends measurements to LINES; what was trained stays 
         --work build/speculation --lines LINES
     python tests/bench/document.py --build build/release --lines LINES --output tests/bench/results/speculation.json
     python tests/bench/plot.py tests/bench/results/speculation.json
-    python tests/bench/speculation/table.py tests/bench/results/speculation.json         # README.md's tables
+    python tests/bench/speculation/table.py tests/bench/results/speculation.json tests/bench/README.md
 
 It needs PyTorch and sidbeam's Python package. SPDX-License-Identifier: Apache-2.0
 """
@@ -41,6 +41,8 @@ VARIED = (20, 30, 50, 60)
 MIDDLE = 10  # K where another thing is varied
 TEMPERATURES = (0.5, 1.0)
 FIRST = "first layer"
+PROMPT = "prompt alone"
+ALIGNED = {"strict": "AtSpeed-S", "relaxed": "AtSpeed-R"}  # the draft of each kind of round
 WIDER = 4  # times the target's hidden size
 RATIOS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
 
@@ -70,9 +72,9 @@ class Bench:
         return rounds.prompts(self.dataset, self.dataset.test[:count], self.target.shape.max_items)
 
     def runner(self, opened: sidbeam.Model, beams: int, draft_beams: int = 0, draft: str = "",
-               index: sidbeam.Index | None = None) -> sidbeam.Runner:
+               verify: dict = rounds.STRICT, index: sidbeam.Index | None = None) -> sidbeam.Runner:
         model = sidbeam.Model.open(drafts.folder_of(self.work, draft)) if draft else None
-        return rounds.open_runner(opened, model, index or self.index, self.dataset.codes, beams, draft_beams)
+        return rounds.open_runner(opened, model, index or self.index, self.dataset.codes, beams, draft_beams, verify)
 
     def case(self, **more) -> dict:
         return {"data": self.dataset.name, **more}
@@ -85,44 +87,60 @@ def strict_cases() -> list[tuple[str, int, int]]:
     return table + parts + [("AtSpeed-S", MIDDLE, n) for n in VARIED]
 
 
-def strict(bench: Bench, opened: sidbeam.Model, cases: list[tuple[str, int, int]]) -> None:
+def counted(bench: Bench, opened: sidbeam.Model, name: str, case: dict, verify: dict) -> None:
     """Counts of the runner's rounds."""
     requests = bench.prompts(bench.requests)
-    for name, k, n in cases:
-        with bench.runner(opened, k, n, name) as runner:
-            setup = rounds.Setup(name, bench.case(verify="strict", K=k, N=n, drafted=2), k, n, runner)
-            rounds.count(setup, requests, bench.dataset.levels)
-        bench.write(rounds.counts(setup, len(requests)))
-        drafts.say(f"strict, {name}, K={k}, N={n}: {setup.accepted:.3f}")
+    with bench.runner(opened, case["K"], case["N"], name, verify) as runner:
+        setup = rounds.Setup(name, bench.case(**case), case["K"], case["N"], runner, verify != rounds.STRICT)
+        rounds.count(setup, requests, bench.dataset.levels)
+    bench.write(rounds.counts(setup, len(requests)))
+    drafts.say(f"{name}, {case}: {setup.accepted:.3f}")
+
+
+def strict(bench: Bench, opened: sidbeam.Model) -> None:
+    for name, k, n in strict_cases():
+        counted(bench, opened, name, {"verify": "strict", "K": k, "N": n, "drafted": 2}, rounds.STRICT)
 
 
 def shallow(bench: Bench) -> None:
-    """At most one level drafted in a round, which the runner does not offer (the paper's figure 6)."""
+    """At most one level drafted in a round, which the runner does not offer (the paper's figure 6): by PyTorch."""
+    queries = bench.dataset.test[: bench.requests]
+    aligned = {name: export.load(drafts.folder_of(bench.work, name), bench.dataset) for name in ALIGNED.values()}
     for k in BEAMS:
-        draft = export.load(drafts.folder_of(bench.work, "AtSpeed-S"), bench.dataset)
         n = max(k, DRAFT_BEAMS)
-        found = accepted.measure(bench.dataset, bench.target, draft, k, n, 1, bench.dataset.test[: bench.requests])
-        bench.write_means("AtSpeed-S", bench.case(verify="strict", K=k, N=n, drafted=1), found)
+        found = {
+            "strict": accepted.measure(bench.dataset, bench.target, aligned[ALIGNED["strict"]], k, n, 1, queries),
+            "relaxed": relaxed.measure(bench.dataset, bench.target, aligned[ALIGNED["relaxed"]],
+                                       relaxed.Setting(k, n, 1), queries)}
+        for verify, name in ALIGNED.items():
+            means = {key: value for key, value in found[verify].items() if key != "recall"}
+            bench.write_means(name, bench.case(verify=verify, K=k, N=n, drafted=1), means)
 
 
-def relaxed_cases() -> list[tuple[str, int, int, float]]:
-    """Draft ("": the target alone), K, N, temperature: tables 1 and 2, figures 3 (b) and 4 (b)."""
-    table = [(name, k, max(k, DRAFT_BEAMS), 1.0) for name in drafts.KINDS for k in BEAMS]
-    parts = [(name, MIDDLE, DRAFT_BEAMS, 1.0) for name in (*drafts.ABLATIONS, *drafts.STRENGTHS) if name[0] == "R"]
-    parts += [("AtSpeed-R", MIDDLE, n, 1.0) for n in VARIED]
-    tempered = [("AtSpeed-R", k, DRAFT_BEAMS, t) for k in (5, MIDDLE) for t in TEMPERATURES if t != 1.0]
-    return table + parts + tempered + [("", k, k, t) for k in (5, MIDDLE) for t in TEMPERATURES]
+def relaxed_cases() -> list[tuple[str, int, int]]:
+    """Draft, K, N: table 1, figures 3 (b) and 4 (b)."""
+    table = [(name, k, max(k, DRAFT_BEAMS)) for name in drafts.KINDS for k in BEAMS]
+    parts = [(name, MIDDLE, DRAFT_BEAMS) for name in (*drafts.ABLATIONS, *drafts.STRENGTHS) if name[0] == "R"]
+    return table + parts + [("AtSpeed-R", MIDDLE, n) for n in VARIED]
 
 
-def draws(bench: Bench) -> None:
-    """Relaxed rounds, by the library's calls for hosts."""
-    for name, k, n, temperature in relaxed_cases():
+def drawn(bench: Bench, opened: sidbeam.Model) -> None:
+    """Relaxed rounds, in the form of the paper's released code."""
+    for name, k, n in relaxed_cases():
+        counted(bench, opened, name, {"verify": "relaxed", "K": k, "N": n, "temperature": 1.0}, rounds.RELAXED)
+
+
+def tempered(bench: Bench) -> None:
+    """Recall of draws by temperature (table 2), which acts on whole sequences: by the library's calls for hosts."""
+    cases = [(name, k, n) for k in (5, MIDDLE) for name, n in (("AtSpeed-R", DRAFT_BEAMS), ("", k))]
+    for name, k, n in cases:
         draft = export.load(drafts.folder_of(bench.work, name), bench.dataset) if name else None
-        setting = relaxed.Setting(k, n, temperature=temperature)
-        found = relaxed.measure(bench.dataset, bench.target, draft, setting, bench.dataset.test[: bench.requests])
-        case = bench.case(verify="relaxed", K=k, N=n, temperature=temperature)
-        bench.write_means(name or "target alone", case, found)
-        drafts.say(f"relaxed, {name or 'target alone'}, K={k}, N={n}, T={temperature}: {found}")
+        for temperature in TEMPERATURES:
+            setting = relaxed.Setting(k, n, temperature=temperature)
+            found = relaxed.measure(bench.dataset, bench.target, draft, setting, bench.dataset.test[: bench.requests])
+            case = bench.case(verify="relaxed", K=k, N=n, temperature=temperature)
+            bench.write_means(name or "target alone", case, {"recall": found["recall"]})
+            drafts.say(f"relaxed, {name or 'target alone'}, K={k}, N={n}, T={temperature}: {found}")
 
 
 def searched(bench: Bench, opened: sidbeam.Model) -> None:
@@ -137,50 +155,81 @@ def searched(bench: Bench, opened: sidbeam.Model) -> None:
         bench.write_means("target alone", case, {"recall": hits / len(queries)})
 
 
-def setups_of(bench: Bench, case: dict, opened: sidbeam.Model, draft: str) -> list[rounds.Setup]:
-    """What is timed: the prompt alone (a search of one level), plain search, and rounds with N beams of the draft."""
+def plain_setups(bench: Bench, case: dict, opened: sidbeam.Model) -> list[rounds.Setup]:
+    """The prompt alone (a search of one level), and plain search."""
     first = sidbeam.Index.build(bench.dataset.sids[:, :1], codes=bench.dataset.codes)
-    made = [rounds.Setup("prompt alone", {**case, "K": 1}, 1, 0, bench.runner(opened, 1, index=first))]
-    for k in BEAMS:
-        made.append(rounds.Setup("plain search", {**case, "K": k}, k, 0, bench.runner(opened, k)))
-        for n in sorted({k, 20, 40, 60}):
-            text = f"{draft}, N={n if n >= 20 else 'K'}"
-            made.append(rounds.Setup(text, {**case, "K": k}, k, n, bench.runner(opened, k, n, draft)))
-    return made
+    alone = rounds.Setup(PROMPT, {**case, "K": 1}, 1, 0, bench.runner(opened, 1, index=first))
+    return [alone] + [rounds.Setup("plain search", {**case, "K": k}, k, 0, bench.runner(opened, k)) for k in BEAMS]
 
 
-def timing(bench: Bench, case: dict, opened: sidbeam.Model, draft: str, count: int, turns: int) -> None:
-    """Times of plain search and of rounds by one target, the cost model fitted to them, and its break-even."""
-    levels, requests, setups = bench.dataset.levels, bench.prompts(count), setups_of(bench, case, opened, draft)
+def width(draft_beams: int) -> str:
+    return f"N={draft_beams if draft_beams >= 20 else 'K'}"
+
+
+def strict_setups(bench: Bench, case: dict, opened: sidbeam.Model, draft: str) -> list[rounds.Setup]:
+    """Rounds with N beams of the draft."""
+    return [rounds.Setup(f"{draft}, {width(n)}", {**case, "K": k}, k, n, bench.runner(opened, k, n, draft))
+            for k in BEAMS for n in sorted({k, 20, 40, 60})]
+
+
+def relaxed_setups(bench: Bench, case: dict, opened: sidbeam.Model, draft: str) -> list[rounds.Setup]:
+    """The same in the released code's form, and exact rounds."""
+    forms = [(f"relaxed, {width(n)}", rounds.RELAXED, k, n) for k in BEAMS for n in sorted({k, 20, 40, 60})]
+    forms += [("exact", rounds.EXACT, k, k) for k in BEAMS]
+    return [rounds.Setup(f"{draft}, {form}", {**case, "K": k, "verify": "relaxed"}, k, n,
+                         bench.runner(opened, k, n, draft, verify), True) for form, verify, k, n in forms]
+
+
+def timing(bench: Bench, case: dict, opened: sidbeam.Model, aligned: dict[str, str], count: int, turns: int) -> None:
+    """Times of plain search and of rounds by one target, and the cost models fitted to them."""
+    levels, requests = bench.dataset.levels, bench.prompts(count)
+    plain = plain_setups(bench, case, opened)
+    strict_ones = strict_setups(bench, case, opened, aligned["strict"])
+    relaxed_ones = relaxed_setups(bench, case, opened, aligned["relaxed"])
+    setups = plain + strict_ones + relaxed_ones
     for setup in setups:
-        rounds.count(setup, requests, 1 if setup.name == "prompt alone" else levels)
-    times = rounds.timed(setups, requests, turns)
-    works = [cost.Work(s.target_calls, s.target_rows, s.draft_calls, s.draft_rows) for s in setups]
-    medians = [measurements.percentile(sorted(own), 0.5) for own in times]
-    fitted = cost.fit(works, medians)
-    guesses = [cost.predicted(fitted, work) for work in works]
-    for setup, own, guess in zip(setups, times, guesses):
-        bench.write(rounds.counts(setup, count))
-        bench.write([measurements.summary("speculation", setup.case, setup.name, "us", own),
-                     rounds.once(setup.case, f"{setup.name}, predicted", "us", guess)])
+        rounds.count(setup, requests, 1 if setup.name == PROMPT else levels)
+    for setup, times in zip(setups, rounds.timed(setups, requests, turns)):
+        found = measurements.summary("speculation", setup.case, setup.name, "us", times)
+        setup.us = found["median"]
+        bench.write([*rounds.counts(setup, count), found])
         setup.runner.close()
-    worst = max(abs(guess / median - 1) for guess, median in zip(guesses, medians))
-    bench.write([measurements.summary("cost", case, key, "rows" if key == "free" else "us", [value])
-                 for key, value in fitted.items()])
-    bench.write([measurements.summary("cost", case, "worst error", "share", [worst])])
+    fitted = modelled(bench, case, [], plain + strict_ones)
+    modelled(bench, {**case, "verify": "relaxed"}, plain, relaxed_ones)
     for k in BEAMS:
         needed = {ratio: cost.needed(fitted, ratio, k, max(k, 20), levels) for ratio in RATIOS}
         bench.write([measurements.summary("break_even", {**case, "ratio": ratio}, f"K={k}", "levels", [value])
                      for ratio, value in needed.items() if value < math.inf])  # else no number of levels is enough
-    drafts.say(f"{case}: worst error of the cost model {worst:.3f}; {fitted}")
 
 
-def both_timed(bench: Bench, draft: str, target: str, count: int, turns: int) -> None:
-    """Of the target and of one that costs more and says the same."""
+def modelled(bench: Bench, case: dict, known: list[rounds.Setup], judged: list[rounds.Setup]) -> dict[str, float]:
+    """The cost model that is fitted to all of these setups, and how far off it is for those that are judged by it: for
+    all of them, and for each K by a fit to the others."""
+    def data(setups: list[rounds.Setup]) -> tuple[list[cost.Work], list[float]]:
+        works = [cost.Work(s.target_calls, s.target_rows, s.draft_calls, s.draft_rows) for s in setups]
+        return works, [s.us for s in setups]
+
+    fitted = cost.fit(*data(known + judged))
+    errors = {"worst error": cost.worst_error(fitted, *data(judged))}
+    for k in BEAMS:
+        others = cost.fit(*data([s for s in known + judged if s.beams != k or s.name == PROMPT]))
+        left_out = [s for s in judged if s.beams == k and s.name != PROMPT]
+        errors[f"K={k} left out"] = cost.worst_error(others, *data(left_out))
+    bench.write([rounds.once(setup.case, f"{setup.name}, predicted", "us", cost.predicted(fitted, work))
+                 for setup, work in zip(judged, data(judged)[0])])
+    bench.write([measurements.summary("cost", case, key, "rows" if key == "free" else "us", [value])
+                 for key, value in fitted.items()])
+    bench.write([measurements.summary("cost", case, name, "share", [value]) for name, value in errors.items()])
+    drafts.say(f"{case}: {errors}; {fitted}")
+    return fitted
+
+
+def both_timed(bench: Bench, aligned: dict[str, str], target: str, count: int, turns: int) -> None:
+    """Of the target and of one that costs more and says the same; `aligned`: the draft of strict and relaxed rounds."""
     export.save(widen.widened(bench.target, WIDER), bench.work / "wide")
     for folder, wide in (("target", 1), ("wide", WIDER)):
         case = bench.case(target=target, wide=wide)
-        timing(bench, case, sidbeam.Model.open(bench.work / folder), draft, count, turns)
+        timing(bench, case, sidbeam.Model.open(bench.work / folder), aligned, count, turns)
 
 
 def untrained(dataset: data.Dataset, work: pathlib.Path, shape: model.Shape) -> model.Decoder:
@@ -213,7 +262,8 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=5, help="of the times")
     parser.add_argument("--tiny", action="store_true", help="models of a few thousand weights: that everything runs")
     parser.add_argument("--untrained", action="store_true", help="times and cost model alone, of random weights")
-    parser.add_argument("--only", choices=["train", "strict", "relaxed", "time"], help="one part; all by default")
+    parser.add_argument("--only", choices=["train", "strict", "relaxed", "shallow", "time"],
+                        help="one part; all by default")
     return parser.parse_args(arguments)
 
 
@@ -231,7 +281,7 @@ def main(arguments: list[str] | None = None) -> None:
     if options.untrained:
         target = untrained(dataset, options.work, model.Shape(**shape, **{"layers": 2, **large}))
         bench = Bench(dataset, options.work, target, index, queries, options.lines)
-        return both_timed(bench, FIRST, "random", options.timed, options.turns)
+        return both_timed(bench, {"strict": FIRST, "relaxed": FIRST}, "random", options.timed, options.turns)
     target = drafts.trained(dataset, options.work / "target", model.Shape(**shape, **large), options.epochs[0], 1)
     drafts.trained(dataset, options.work / "begin", model.Shape(**shape, **small), options.epochs[1], 2)
     how = align.How(epochs=options.align_epochs, walks=options.walks, histories=options.histories)
@@ -240,13 +290,15 @@ def main(arguments: list[str] | None = None) -> None:
     bench = Bench(dataset, options.work, target, index, queries, options.lines)
     opened, wanted = sidbeam.Model.open(options.work / "target"), lambda part: options.only in (None, part)
     if wanted("strict"):
-        strict(bench, opened, strict_cases())
-        shallow(bench)
+        strict(bench, opened)
     if wanted("relaxed"):
-        draws(bench)
+        drawn(bench, opened)
+        tempered(bench)
+    if wanted("shallow"):
+        shallow(bench)
         searched(bench, opened)
     if wanted("time"):
-        both_timed(bench, "AtSpeed-S", "trained", options.timed, options.turns)
+        both_timed(bench, ALIGNED, "trained", options.timed, options.turns)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,13 @@
-"""Prints README.md's tables of speculation from a results file.
+"""The tables of speculation.json as tests/bench/README.md has them: prints them, or puts them into its section, each in
+the place of the one with the same first cell, and a new one after the one before it.
 
-    python3 tests/bench/speculation/table.py tests/bench/results/speculation.json
+    python3 tests/bench/speculation/table.py tests/bench/results/speculation.json [tests/bench/README.md]
 
 SPDX-License-Identifier: Apache-2.0
 """
+import itertools
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -56,14 +59,14 @@ def kinds(found, case):
                   for name in names])
 
 
-def work(found):
-    """Calls and rows of the target by K, for two drafted levels and for one."""
-    rows = []
-    for k in sorted(found.values("K", **STRICT)):
-        rows.append([k, *(found.cell("AtSpeed-S", unit, digits, verify="strict", K=k, N=max(k, 40), drafted=drafted)
-                          for drafted in (2, 1)
-                          for unit, digits in ((ACCEPTED, 2), ("target calls", 2), ("target rows", 0)))])
-    return table(["K", "accepted, γ=2", "calls", "rows", "accepted, γ=1", "calls", "rows"], rows)
+COUNTS = ((ACCEPTED, 2), ("target calls", 2), ("target rows", 0))
+
+
+def work(found, title, name, two, one):
+    """Calls and rows of the target by K, for two drafted levels and for one, each a case."""
+    rows = [[k, *(found.cell(name, unit, digits, K=k, N=max(k, 40), **case)
+                  for case in (two, one) for unit, digits in COUNTS)] for k in sorted(found.values("K", **one))]
+    return table([title, "accepted, γ=2", "calls", "rows", "accepted, γ=1", "calls", "rows"], rows)
 
 
 def varied(found):
@@ -99,44 +102,96 @@ def tempered(found):
     return table(["", "T=0", "T=0.5, target", "T=0.5, AtSpeed-R", "T=1, target", "T=1, AtSpeed-R"], rows)
 
 
+def widths(k, name):
+    """Names of rounds with so many beams of the draft."""
+    return [f"{name}, N={n}" for n in ("K" if k < 20 else k, 20, 40, 60)]
+
+
+def draft_of(found, form="", **of):
+    """The draft whose rounds of a form were timed."""
+    end = f"{form}, N=20"
+    return next((name.removesuffix(end) for name in found.values("name", **of) if name.endswith(end)), None)
+
+
 def times(found, target, wide):
-    """Microseconds of processor time by K: plain search, and rounds by N; the share of decoding."""
-    of = {"target": target, "wide": wide}
-    prompt, rows = found.cell("prompt alone", "us", 0, **of), []
-    draft = next(name for name in found.values("name", **of) if name.endswith(", N=20")).removesuffix(", N=20")
+    """Microseconds of processor time by K: plain search, and strict rounds by N; the share of decoding."""
+    of = {"target": target, "wide": wide, "verify": None}
+    prompt, draft, rows = found.cell("prompt alone", "us", 0, **of), draft_of(found, **of), []
     for k in sorted(found.values("K", **of)):
         plain = found.cell("plain search", "us", 0, K=k, **of)
-        names = ["N=K" if k < 20 else f"N={k}", "N=20", "N=40", "N=60"]
-        cells = [found.cell(f"{draft}, {name}", unit, digits, K=k, **of)
-                 for name in names for unit, digits in (("us", 0), (ACCEPTED, 2))]
+        cells = [found.cell(name, unit, digits, K=k, **of)
+                 for name in widths(k, draft) for unit, digits in (("us", 0), (ACCEPTED, 2))]
         share = MISSING if MISSING in (prompt, plain) else f"{100 * (1 - float(prompt) / float(plain)):.0f} %"
         rows.append([k, plain, share, *(f"{us} ({accepted})" for us, accepted in zip(cells[::2], cells[1::2]))])
     head = [f"{target} x {wide}: K (prompt alone {prompt} us)", "plain", "of it decoding", "N=K", "N=20", "N=40"]
     return table([*head, "N=60"], rows)
 
 
+def relaxed_times(found, target, wide):
+    """The same of relaxed rounds, with what they count: exact ones, and those of the released code's form."""
+    of, rows = {"target": target, "wide": wide, "verify": "relaxed"}, []
+    draft = draft_of(found, ", relaxed", **of)
+    for k in sorted(found.values("K", **of)):
+        names = [f"{draft}, exact", *widths(k, f"{draft}, relaxed")]
+        rows.append([k, *(f"{found.cell(name, 'us', 0, K=k, **of)} "
+                          f"({', '.join(found.cell(name, unit, digits, K=k, **of) for unit, digits in COUNTS)})"
+                          for name in names)])
+    return table([f"{target} x {wide}, relaxed: K", "exact, N=K", "N=K", "N=20", "N=40", "N=60"], rows)
+
+
 def costs(found):
-    """The cost model's coefficients."""
+    """The cost models' coefficients and errors."""
     names = ("start", "call", "row", "draft_start", "draft_call", "draft_row")
-    cases = [{"target": target, "wide": wide} for target in found.values("target")
-             for wide in found.values("wide", target=target)]
-    rows = [[f"{case['target']} x {case['wide']}", *(found.cell(name, "us", 1, **case) for name in names),
-             found.cell("free", "rows", 0, **case), found.cell("worst error", "share", 3, **case)] for case in cases]
-    return table(["us", *(name.replace("_", " ") for name in names), "free rows", "worst error"], rows)
+    errors = [name for name in found.values("name") if name == "worst error" or name.endswith(" left out")]
+    cases = [{"target": target, "wide": wide, "verify": verify} for target in found.values("target")
+             for wide in found.values("wide", target=target) for verify in (None, "relaxed")]
+    rows = [[f"{case['target']} x {case['wide']}{', relaxed' if case['verify'] else ''}",
+             *(found.cell(name, "us", 1, **case) for name in names), found.cell("free", "rows", 0, **case),
+             *(found.cell(name, "share", 3, **case) for name in errors)] for case in cases]
+    return table(["us", *(name.replace("_", " ") for name in names), "free rows", *errors], rows)
 
 
 def tables(all_of_them):
     """Every table, as lines; in the order of README.md."""
     found, cost = Found(all_of_them, "speculation"), Found(all_of_them, "cost")
-    made = [kinds(found, STRICT), kinds(found, RELAXED), parts(found), work(found), varied(found), tempered(found)]
-    made += [times(found, target, wide) for target in found.values("target")
+    made = [kinds(found, STRICT), kinds(found, RELAXED), parts(found),
+            work(found, "K", "AtSpeed-S", STRICT, {**STRICT, "drafted": 1}),
+            work(found, "K, relaxed", "AtSpeed-R", RELAXED, {"verify": "relaxed", "drafted": 1}),
+            varied(found), tempered(found)]
+    made += [of(found, target, wide) for of in (times, relaxed_times) for target in found.values("target")
              for wide in found.values("wide", target=target)]
     return [lines for lines in (*made, costs(cost)) if lines]
 
 
+def first_cell(head):
+    """What a table is known by: the times' heads hold a time."""
+    return head.split("|")[1].split("(")[0].strip()
+
+
+def updated(readme, made):
+    """README.md's text with these tables in its section."""
+    before, section, after = re.split("(^## Speculation\n.*?)(?=^## |\\Z)", readme, maxsplit=1, flags=re.M | re.S)
+    parts = [(is_table, list(lines)) for is_table, lines
+             in itertools.groupby(section.splitlines(), lambda line: line.startswith("|"))]
+    last = 0
+    for lines in made:
+        own = [i for i, (is_table, old) in enumerate(parts) if is_table and first_cell(old[0]) == first_cell(lines[0])]
+        if own:
+            last = own[0]
+            parts[last] = (True, lines)
+        else:
+            parts[last + 1:last + 1] = [(False, [""]), (True, lines)]
+            last += 2
+    return before + "\n".join(line for _, lines in parts for line in lines) + "\n" + after
+
+
 def main():
     _, found = measurements.read_document(sys.argv[1])
-    print("\n\n".join("\n".join(lines) for lines in tables(found)))
+    if len(sys.argv) == 2:
+        print("\n\n".join("\n".join(lines) for lines in tables(found)))
+        return
+    path = pathlib.Path(sys.argv[2])
+    path.write_text(updated(path.read_text(encoding="utf-8"), tables(found)), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ class Result:
     rounds: int  #: passes of the model; this and the rest: 0 without a draft, where it passes L times
     drafted_levels: int  #: that the draft wrote ahead
     accepted_levels: int  #: of these: passes saved
-    draft_us: int  #: of ``run_us``, of the draft
+    draft_us: int  #: of ``run_us``, what drafting took: of the whole batch, which each request waits for
     constraint: ConstraintLike = dataclasses.field(repr=False)  #: that it ran under
 
     @property
@@ -73,7 +73,7 @@ class RunnerStats:
     drafted_levels: int
     accepted_levels: int
     nodes: int  #: rows of logits that rounds asked of the model
-    draft_us: int
+    draft_us: int  #: a batch's once per request of it, so that it may exceed ``busy_us``
     queued_us: tuple[int, ...]
     run_us: tuple[int, ...]
     total_us: tuple[int, ...]

@@ -190,7 +190,7 @@ class RelaxedBeams:
     extensions: np.ndarray  #: int64 [K] the beams' extensions, then -1
     live: int  #: beams there are
     accepted: int  #: drafts that were accepted
-    goes_on: bool  #: whether all beams are drafts, so that the next level may be verified
+    goes_on: bool  #: whether there are beams, all accepted drafts, so that the next level may be verified
 
 
 def relaxed_draw(

@@ -141,6 +141,9 @@ enum {
    *                        SIDs as beams were asked for, unless there is none at all; the same may be there repeatedly.
    *   without replacement  N >= M: a result has different SIDs, min(beams, continuations there are) at each level, only
    *                        approximately by the target's law (the form of the paper's code).
+   * inverse_temperature and soft_cap act on the logits of each level, as in a search, before they are normalized; p is
+   * of the log-probabilities that this gives. (That of sidbeam_relaxed_verify() acts on those of the whole sequence,
+   * which is another law; here it is 1.)
    * Where SIDs vary in length, the end is a continuation as codes are. A beam that has ended has one continuation,
    * itself, with the log-probability that it has, and is there at the next level only if that is drawn. The draws of
    * the first level at which all beams have ended are the result.
@@ -286,7 +289,9 @@ typedef struct sidbeam_result {
   int32_t rounds;
   int32_t drafted_levels;  /* that became part of a round's tree */
   int32_t accepted_levels; /* of these, whose beams held all of the target's that must be fed: passes saved */
-  int64_t draft_us;        /* of run_us, of the draft's model and search: its batch's in these rounds */
+  /* Of run_us, what the draft's model and search took in these rounds: of the whole batch, which each of its requests
+   * waits for. */
+  int64_t draft_us;
 } sidbeam_result;
 
 typedef struct sidbeam_request {
@@ -329,7 +334,8 @@ typedef struct sidbeam_runner_stats {
   int64_t queued_us[4], run_us[4], total_us[4];
   int64_t memory_bytes; /* that the runner holds, without the models */
   /* Speculation, summed over the requests that were run: the results' own numbers, the levels that the rounds gained,
-   * and the logits rows that they asked of the target. Passes of the target saved: round_levels - rounds. */
+   * and the logits rows that they asked of the target. Passes of the target saved: round_levels - rounds. What a batch
+   * of n requests takes for drafting is in draft_us n times, as in their run_us, so that it may exceed busy_us. */
   int64_t rounds, round_levels, drafted_levels, accepted_levels, nodes, draft_us;
 } sidbeam_runner_stats;
 #define SIDBEAM_RUNNER_STATS_INIT                                                                                      \

@@ -158,8 +158,8 @@ SIDBEAM_API void sidbeam_speculation_destroy(sidbeam_speculation* speculation);
  *                        p - q)) without those that are out, then, where that has no more, from p without them. It
  *                        gives min(K, extensions of the target) different ones, but only approximately by the target's
  *                        law: the accepted have density min(p, q), and which of them are kept does not depend on p, so
- *                        that beams are the flatter, the more N exceeds K. (With N=40 and K=5 Recall@5 fell from 0.108
- *                        to 0.016: tests/bench/README.md.) N=K has no such choice.
+ *                        that beams are the flatter, the more N exceeds K. (With N=40 and K=5 Recall@5 fell to a
+ *                        fifth: tests/bench/README.md.) N=K has no such choice.
  *
  * Random numbers are Philox, keyed by the seed and counted by request, draw and level (sampling.h), and sums are in
  * float64 in the order of the list, so that every machine draws the same. Calls may run at the same time; each takes up
@@ -200,7 +200,7 @@ typedef struct sidbeam_relaxed_beams {
   int32_t live;         /* set: beams there are, min(K, extensions of the target) without replacement */
   int64_t* extensions;  /* [K] the caller's; the beams' extensions, then -1 */
   int32_t accepted;     /* set: drafts that were accepted */
-  int32_t goes_on;      /* set: 1 where all beams are drafts, so that the next level may be verified */
+  int32_t goes_on;      /* set: 1 where there are beams, all accepted drafts, so that the next level may be verified */
 } sidbeam_relaxed_beams;
 #define SIDBEAM_RELAXED_BEAMS_INIT \
   { (uint32_t)sizeof(sidbeam_relaxed_beams), 0, NULL, 0, 0 }

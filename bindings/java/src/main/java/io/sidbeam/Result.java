@@ -19,7 +19,7 @@ import java.util.stream.LongStream;
  * @param rounds passes of the model; this and the next three: 0 without a draft, where it passes L times
  * @param draftedLevels that the draft wrote ahead
  * @param acceptedLevels of these, the ones that were right: passes saved
- * @param drafting of ran, the draft's
+ * @param drafting of ran, what drafting took: of the whole batch, which each request waits for
  * @param catalogue that it ran under
  */
 public record Result(int levels, int[] sids, float[] scores, long[] ordinals, long request, Duration queued,

@@ -26,7 +26,7 @@ import java.time.Duration;
  * @param draftedLevels levels that drafts wrote ahead
  * @param acceptedLevels of these, the ones that were right
  * @param nodes rows of logits that rounds asked of the model
- * @param drafting the drafts' time
+ * @param drafting the drafts' time, a batch's once per request of it, so that it may exceed busy
  * @param queuedTime of finished requests: waiting
  * @param runTime of finished requests: running
  * @param totalTime of finished requests: both
