@@ -134,8 +134,8 @@ def disc(
     """
     if session._normalization == Normalization.VALID:
         raise InvalidArgument(
-            "session.normalization is 'valid', expected 'full' or 'level': with 'valid' x is 1, and every draw would be "
-            "accepted"
+            "session.normalization is 'valid', expected 'full' or 'level': with 'valid' x is 1, and every draw would "
+            "be accepted"
         )
     slots = session.slots
     seeds = _numbers(seed, slots, "seed")
