@@ -12,6 +12,7 @@ namespace sidbeam {
 template <class T>
 class Spares {
   struct Spare {
+    explicit Spare(T made) : object(std::move(made)) {}
     T object;
     std::unique_ptr<Spare> next;
   };
@@ -35,7 +36,7 @@ class Spares {
   template <class Make>
   Taken take(const Make& make) {
     std::unique_ptr<Spare> own = take_idle();
-    if (own == nullptr) own.reset(new Spare{make(), nullptr});
+    if (own == nullptr) own = std::make_unique<Spare>(make());
     return Taken(*this, std::move(own));
   }
 
