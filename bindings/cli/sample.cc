@@ -263,7 +263,9 @@ void add_sample(Command program) {
   const auto o = std::make_shared<Options>();
   const Command command = program.add_subcommand("sample", "Draw SIDs by logits from a file: only valid ones come out");
   add_search_options(command, o->search, {"trie", "sorted", "sorted_topk"}, {"full", "level"});
-  command.add_option("--draws", o->draws, "N, results of a request")
+  command
+      .add_option("--draws", o->draws,
+                  "N, results of a request: at most 2^20 with --disc, 4096 with --without-replacement alone")
       .required()
       .between(1, std::numeric_limits<int32_t>::max());
   command.add_option("--seed", o->seed, "S: the same seed draws the same").required();

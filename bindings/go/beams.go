@@ -43,9 +43,9 @@ func (v View[T]) Slice(from, to int) View[T] { return View[T]{v.data[from:to:to]
 type Beams struct {
 	Parents View[int32]   // [S, M] beam of the previous level that this one continues; -1 dead. Reorder the KV cache by it
 	Codes   View[int32]   // [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before
-	Scores  View[float32] // [S, M] cumulative log-probability, falling; -inf dead
+	Scores  View[float32] // [S, M] cumulative log-probability, falling in ModeSearch; -inf dead
 	States  View[int64]   // [S, M]
-	Live    View[int32]   // [S] beams that are not dead; they come first
+	Live    View[int32]   // [S] beams that are not dead; they come first, except in ModeSample
 	Active  View[int32]   // [S] live beams that the model must be fed for; 0: the slot is done
 	Level   View[int32]   // [S] codes decided so far; -1 idle
 	Errors  View[int32]   // [S] SlotError

@@ -142,7 +142,8 @@ type SlotError = int32
 const (
 	SlotBadRow SlotError = 1 // a logits row with NaN or +inf could have mattered
 	SlotBadLSE SlotError = 2 // a given log-sum-exp of NaN or +inf could have mattered
-	SlotBadMap SlotError = 4 // on CUDA: a beam that had to be fed had no logits row, or one that is too narrow
+	// On CUDA: a beam that had to be fed had no logits row, or one that is too narrow, or too wide to be truncated.
+	SlotBadMap SlotError = 4
 )
 
 func name(n int32, names ...string) string {

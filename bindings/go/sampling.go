@@ -76,6 +76,9 @@ type DiscConfig struct {
 // Disc samples SIDs of one request exactly by the model's law restricted to items (DISC-PPV, Algorithm 1). It says
 // which draws to run, and what becomes of them: Next, run them in a slot of a ModeSample session with the same seed and
 // request, Add, Next, ... until Next gives none, then Results. One goroutine at a time, except Close.
+//
+// The session's normalization is NormalizeFull or NormalizeLevel, or NormalizeNone if rows are log-probabilities. With
+// NormalizeValid every log-mass is 0, so that every draw would be accepted, and nothing corrected.
 type Disc struct {
 	handle  *handle
 	results int
@@ -119,7 +122,7 @@ type DiscDraws struct {
 }
 
 // Add takes draws that Next handed out. Errors: InvalidArgument (a draw that was not handed out, or was added before;
-// an ordinal below -1; a log-mass above 0 or NaN), then nothing is added.
+// an ordinal below -1; a log-mass above 0.001, which rounding does not reach, or NaN), then nothing is added.
 func (d *Disc) Add(draws DiscDraws) error {
 	f := newFailure()
 	native.Flat_disc_add(d.handle.raw(), int64(len(draws.Draws)), draws.Draws, draws.Ordinals, draws.LogProbs,

@@ -1,6 +1,6 @@
 // The noise of stochastic beams, for every backend (Kool, van Hoof and Welling, "Stochastic beams and where to find
-// them"; sidbeam/sampling.h). Integers, +, *, fused multiply-adds and no other instruction, so that every machine has
-// the same.
+// them"; sidbeam/sampling.h). What chooses is made of integers, +, *, fused multiply-adds and no other instruction, so
+// that every machine has the same; the probability of an inclusion, which follows from the choice, also divides.
 //
 // A perturbed score is G = score - log(T exp(score)), where T is the time at which the first SID below a prefix
 // arrives, if SIDs arrive at the rates of their probabilities. A prefix keeps `arrival` = T exp(score). Given its

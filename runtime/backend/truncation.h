@@ -11,12 +11,20 @@
 
 namespace sidbeam {
 
+// Columns of a row that is truncated: the sum of so many weights fits into 64 bits, of 2^22 no more.
+inline constexpr int64_t kMostTruncated = int64_t{1} << 21;
+
 struct Truncation {
   int32_t top_k = 0;   // 0: none
   float top_p = 1.0F;  // 1: none
 
   SIDBEAM_HD bool any() const { return top_k > 0 || top_p < 1.0F; }
 };
+
+// Whether rows of so many columns may be truncated like that.
+SIDBEAM_HD inline bool can_truncate(const Truncation& truncation, int64_t columns) {
+  return !truncation.any() || columns <= kMostTruncated;
+}
 
 // The last element that is kept, in the order x falling, position rising. A position is a column, or with
 // NORMALIZE_LEVEL a code.

@@ -1,5 +1,5 @@
-// Elementary functions from +, -, *, / and, in f32, fused multiply-adds alone. The C library's may differ in the last
-// bit from machine to machine, and with it a score.
+// Elementary functions from +, -, * and, in f32, fused multiply-adds alone; portable_exp() divides too. The C library's
+// may differ in the last bit from machine to machine, and with it a score.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -18,6 +18,17 @@ SIDBEAM_HD inline int exponent_of(double x) {
   return static_cast<int>(std::bit_cast<uint64_t>(x) >> 52 & 0x7FF) - 1023;
 }
 
+// Of reciprocal_near_2(): the line nearest 1 / x by relative distance, which is 0.015.
+inline constexpr double kReciprocalAt0 = 0.98505, kReciprocalSlope = 0.239016;
+
+// 1 / x for 1 + sqrt(1/2) <= x <= 1 + sqrt(2), to 3e-15: Newton's steps, each of which squares the distance. A GPU's
+// division begins with an approximation of the hardware's own.
+SIDBEAM_HD inline double reciprocal_near_2(double x) {
+  const double line = kReciprocalAt0 - kReciprocalSlope * x, once = line * (2.0 - x * line),
+               twice = once * (2.0 - x * once);
+  return twice * (2.0 - x * twice);
+}
+
 inline constexpr uint64_t kSqrtHalf = 0x3FE6A09E667F3BCD;  // the bits of sqrt(1/2)
 
 // log(x) of a normal x > 0, to 1e-12: 2 atanh(s) of the mantissa, brought to [sqrt(1/2), sqrt(2)) by its bits, because
@@ -26,7 +37,7 @@ SIDBEAM_HD inline double portable_log(double x) {
   const uint64_t bits = std::bit_cast<uint64_t>(x), above = bits - kSqrtHalf;
   const auto exponent = static_cast<double>(static_cast<int64_t>(above) >> 52);
   const auto mantissa = std::bit_cast<double>(bits - (above & 0xFFF0000000000000));
-  const double s = (mantissa - 1.0) / (mantissa + 1.0), z = s * s, z2 = z * z;
+  const double s = (mantissa - 1.0) * reciprocal_near_2(mantissa + 1.0), z = s * s, z2 = z * z;
   const double low = (1.0 / 3 + z * (1.0 / 5)) + z2 * (1.0 / 7 + z * (1.0 / 9));
   const double high = (1.0 / 11 + z * (1.0 / 13)) + z2 * (1.0 / 15);
   return exponent * kLn2 + 2.0 * (s + s * z * (low + z2 * z2 * high));

@@ -63,6 +63,32 @@ static void steps_of(int32_t mode, int32_t strategy) {
   sidbeam_session_destroy(session);
 }
 
+/* The first draw takes the memory that later ones use. */
+static void draws_of_a_set_call_no_allocator_but_at_first(void) {
+  static const int64_t keys[2] = {0, 1};
+  static const float top_ps[2] = {0.5f, 1};
+  sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
+  sidbeam_constraint_set* set = make_set(&constraint, 1, NULL);
+  const sidbeam_rows rows = same_row(halving, 0, 2, 4);
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_sampled out = SIDBEAM_SAMPLED_INIT;
+  sidbeam_state states[2] = {0, 0};
+  int32_t codes[2];
+  sidbeam_constraint_release(constraint);
+  sampling.seeds = sampling.requests = keys;
+  sampling.top_ps = top_ps;
+  out.codes = codes;
+  out.next = states;
+  for (int level = 0; level < 3; ++level) {
+    malloc_faults_begin(-1, 0);
+    CHECK_OK(sidbeam_constraint_set_sample(set, NULL, states, &rows, SIDBEAM_NORMALIZE_FULL, NULL, &sampling, &out,
+                                           NULL, &err));
+    malloc_faults_end();
+    CHECK(level == 0 ? malloc_calls() > 0 : malloc_calls() == 0);
+  }
+  sidbeam_constraint_set_destroy(set);
+}
+
 static void steps_call_no_allocator_at_all(void) {
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_NONE; ++strategy)
     steps_of(SIDBEAM_MODE_SEARCH, strategy);
@@ -79,6 +105,7 @@ int main(void) {
       TEST(failing_from_any_call_on_is_out_of_memory_and_leaks_nothing),
       TEST(failures_on_building_threads_do_not_crash),
       TEST(steps_call_no_allocator_at_all),
+      TEST(draws_of_a_set_call_no_allocator_but_at_first),
   };
   return RUN_TESTS(tests);
 }

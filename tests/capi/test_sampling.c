@@ -235,6 +235,106 @@ static void sorted_topk_samples_no_more_codes_than_it_looks_up(void) {
   end_pair(&p);
 }
 
+enum { MOST_TRUNCATED = 1 << 21 }; /* columns */
+
+static float* wide_row(void) {
+  float* row = calloc(MOST_TRUNCATED + 1, sizeof *row);
+  CHECK(row != NULL);
+  return row;
+}
+
+static void wide_rows_are_truncated_up_to_what_their_mass_allows(void) {
+  float* row = wide_row();
+  sidbeam_session* session = session_of(SIDBEAM_MODE_SAMPLE, SIDBEAM_STRATEGY_TRIE);
+  sidbeam_sampling sampling = keyed();
+  const float top_ps[2] = {1, 0.5f};
+  sidbeam_rows rows = same_row(row, 2, 4, MOST_TRUNCATED + 1);
+  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
+  sampling.top_ps = top_ps;
+  args.rows = &rows;
+  CHECK_OK(start(session, &sampling));
+  const session_view before = view_of(session);
+  CHECK_FAILS(sidbeam_session_step(session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
+              "rows.columns is 2097153, expected at most 2097152 with top-k or top-p (slot 1)");
+  const session_view after = view_of(session);
+  CHECK(memcmp(&before, &after, sizeof before) == 0);
+  rows.columns = MOST_TRUNCATED; /* of equal elements: half of them are kept, those of all codes too */
+  CHECK_OK(sidbeam_session_step(session, &args, &err));
+  const sidbeam_beams beams = beams_of(session);
+  CHECK_INT(beams.live[1], 4);
+  for (int m = 0; m < 4; ++m) CHECK(fabsf(beams.scores[4 + m] + logf(MOST_TRUNCATED / 2.0f)) < 1e-5f);
+  rows.columns = MOST_TRUNCATED + 1;
+  sampling = keyed();
+  CHECK_OK(start(session, &sampling));
+  CHECK_OK(sidbeam_session_step(session, &args, &err));
+  CHECK_INT(beams_of(session).live[1], 4);
+  sidbeam_session_destroy(session);
+  free(row);
+}
+
+static void the_stateless_draw_truncates_the_same_rows(void) {
+  float* row = wide_row();
+  sidbeam_constraint_set* set = make_set(&constraint, 1, NULL);
+  const sidbeam_state states[2] = {0, 0};
+  const int32_t top_ks[2] = {0, 4};
+  int32_t codes[2] = {-9, -9};
+  sidbeam_rows rows = same_row(row, 0, 2, MOST_TRUNCATED + 1);
+  sidbeam_sampled out = SIDBEAM_SAMPLED_INIT;
+  sidbeam_sampling sampling = keyed();
+  out.codes = codes;
+  sampling.top_ks = top_ks;
+  CHECK_FAILS(sidbeam_constraint_set_sample(set, NULL, states, &rows, SIDBEAM_NORMALIZE_VALID, NULL, &sampling, &out,
+                                            NULL, &err),
+              SIDBEAM_INVALID_ARGUMENT,
+              "logits.columns is 2097153, expected at most 2097152 with top-k or top-p (row 1)");
+  CHECK(codes[0] == -9 && codes[1] == -9);
+  sampling.top_ks = NULL;
+  CHECK_OK(sidbeam_constraint_set_sample(set, NULL, states, &rows, SIDBEAM_NORMALIZE_VALID, NULL, &sampling, &out, NULL,
+                                         &err));
+  CHECK(codes[0] >= 0 && codes[1] >= 0);
+  sidbeam_constraint_set_destroy(set);
+  free(row);
+}
+
+enum { DRAWS = 300, AT_A_TIME = 100 };
+
+/* The codes of all draws after the first level, a number of them at a time; every slot reads one row for its own. */
+static void first_codes(int32_t beams, float top_p, const float* row, int32_t* codes) {
+  sidbeam_session_config config = config_of(SIDBEAM_MODE_SAMPLE, SIDBEAM_STRATEGY_TRIE);
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  int64_t draws[DRAWS];
+  sidbeam_sampling sampling = keyed();
+  config.slots = 1;
+  config.beams = beams;
+  sidbeam_session* session = make_session(&config);
+  sampling.draws = draws;
+  sampling.top_ps = &top_p;
+  for (int32_t first = 0; first < DRAWS; first += beams) {
+    for (int32_t m = 0; m < beams; ++m) draws[m] = first + m;
+    CHECK_OK(start(session, &sampling));
+    step_all(session, row);
+    memcpy(codes + first, beams_of(session).codes, (size_t)beams * sizeof *codes);
+  }
+  CHECK_OK(sidbeam_session_get_stats(session, &stats, &err));
+  CHECK_INT(stats.rows_read, DRAWS / beams);
+  CHECK_INT(stats.rows_bad, isnan(row[0]) ? DRAWS / beams : 0);
+  sidbeam_session_destroy(session);
+}
+
+static void a_row_is_read_once_for_all_of_its_draws(void) {
+  static const float bad[4] = {NAN, 0, 0, 0};
+  int32_t together[DRAWS], apart[DRAWS], different = 0;
+  for (int truncated = 0; truncated < 2; ++truncated) {
+    first_codes(DRAWS, truncated != 0 ? 0.9f : 1, halving, together);
+    first_codes(AT_A_TIME, truncated != 0 ? 0.9f : 1, halving, apart);
+    CHECK_I32(together, apart, DRAWS);
+    for (int i = 0; i < DRAWS; ++i) different += together[i] != together[0];
+    CHECK(different > 0);
+  }
+  first_codes(DRAWS, 1, bad, together);
+  for (int i = 0; i < DRAWS; ++i) CHECK_INT(together[i], -1);
+}
+
 /* The last live draw decides how many rows are needed, whatever dead ones lie before it. */
 static void too_few_rows_name_the_last_live_draw(void) {
   const float row[16] = {0, 0, 0, 0, NAN, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -306,6 +406,9 @@ int main(void) {
       TEST(numbers_of_draws_are_in_range_and_as_many_as_rows),
       TEST(truncation_and_noise_are_in_range),
       TEST(sorted_topk_samples_no_more_codes_than_it_looks_up),
+      TEST(wide_rows_are_truncated_up_to_what_their_mass_allows),
+      TEST(the_stateless_draw_truncates_the_same_rows),
+      TEST(a_row_is_read_once_for_all_of_its_draws),
       TEST(too_few_rows_name_the_last_live_draw),
       TEST(the_stateless_draw_refuses_the_same),
   };

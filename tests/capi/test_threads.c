@@ -11,6 +11,7 @@ typedef struct work {
   sidbeam_runtime* runtime;
   sidbeam_index* index;
   sidbeam_constraint* constraint;
+  sidbeam_constraint_set* set;
   const char* path;
   int32_t codes[LEVELS * BEAMS], parents[LEVELS * BEAMS];
   float scores[LEVELS * BEAMS];
@@ -81,6 +82,38 @@ static void check_same(work* w) {
   THREAD_CHECK(w, memcmp(w->codes, w->expected->codes, sizeof w->codes) == 0);
   THREAD_CHECK(w, memcmp(w->parents, w->expected->parents, sizeof w->parents) == 0);
   THREAD_CHECK(w, memcmp(w->scores, w->expected->scores, sizeof w->scores) == 0);
+}
+
+/* Draws for BEAMS sequences, which all threads begin anew. */
+static void draw(work* w) {
+  static const int64_t seeds[BEAMS] = {0};
+  int64_t requests[BEAMS];
+  float logits[BEAMS * CODES];
+  uint32_t state = 5;
+  sidbeam_state states[BEAMS] = {0};
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_sampled out = SIDBEAM_SAMPLED_INIT;
+  sampling.seeds = seeds;
+  sampling.requests = requests;
+  out.next = states;
+  for (int i = 0; i < BEAMS; ++i) requests[i] = i;
+  for (int level = 0; level < LEVELS; ++level) {
+    for (int i = 0; i < BEAMS * CODES; ++i) logits[i] = (float)(noise(&state) % 512) / 128;
+    const sidbeam_rows rows = make_rows(logits, 0, BEAMS, CODES);
+    out.codes = w->codes + level * BEAMS;
+    THREAD_CHECK(w, sidbeam_constraint_set_sample(w->set, NULL, states, &rows, SIDBEAM_NORMALIZE_FULL, NULL, &sampling,
+                                                  &out, NULL, &w->error) == SIDBEAM_OK);
+  }
+}
+
+static void* draw_often(void* argument) {
+  work* w = argument;
+  for (int round = 0; round < ROUNDS && w->failed == 0; ++round) {
+    memset(w->codes, 0, sizeof w->codes);
+    draw(w);
+    if (w->failed == 0) check_same(w);
+  }
+  return NULL;
 }
 
 static void* search_often(void* argument) {
@@ -194,6 +227,22 @@ static void sessions_share_an_index_while_references_come_and_go(void) {
   finish(&single);
 }
 
+static void draws_of_one_set_do_not_meet(void) {
+  work single = prepare(), works[THREADS];
+  void* (*bodies[THREADS])(void*);
+  single.set = make_set(&single.constraint, 1, NULL);
+  draw(&single);
+  CHECK_INT(single.failed, 0);
+  for (int i = 0; i < THREADS; ++i) {
+    works[i] = single;
+    works[i].expected = &single;
+    bodies[i] = draw_often;
+  }
+  run_all(works, bodies, THREADS);
+  sidbeam_constraint_set_destroy(single.set);
+  finish(&single);
+}
+
 static void the_last_reference_may_go_on_any_thread(void) {
   work single = prepare(), works[THREADS];
   void* (*bodies[THREADS])(void*);
@@ -241,6 +290,7 @@ static void builders_and_searches_run_side_by_side(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(sessions_share_an_index_while_references_come_and_go),
+      TEST(draws_of_one_set_do_not_meet),
       TEST(the_last_reference_may_go_on_any_thread),
       TEST(files_are_opened_while_they_are_replaced),
       TEST(builders_and_searches_run_side_by_side),

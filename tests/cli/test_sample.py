@@ -70,13 +70,14 @@ class Sample(Decode):
 
     def test_results_do_not_depend_on_the_batch(self):
         logits = self.logits([self.rows, self.rows[::-1]])
-        for options in ([], ["--disc", 2], ["--disc", 3, "--without-replacement"], ["--top-k", 2, "--temperature", 0.5],
+        repeats = ["--disc", 3, "--without-replacement"]
+        for options in ([], ["--disc", 2], repeats, ["--top-k", 2, "--temperature", 0.5],
                         ["--top-p", 0.95]):
             one = self.sample(logits, "--draws", 6, "--seed", -7, "--rows", 1, *options)
             all_ = self.sample(logits, "--draws", 6, "--seed", -7, *options)
             more = self.sample(logits, "--draws", 5, "--seed", -7, *options)
             self.assertEqual(one, all_, options)
-            if "--disc" not in options:  # numbers of DISC's draws follow from how many results there are
+            if options is not repeats:  # only draws that replace repeats are numbered by how many results there are
                 self.assertEqual([r["draws"][:5] for r in all_], [r["draws"] for r in more], options)
             self.assertNotEqual(all_[0]["draws"], all_[1]["draws"], options)
 

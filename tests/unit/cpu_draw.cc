@@ -66,6 +66,15 @@ TEST(Draw, WeightsAreExpToFourTenMillionths) {
   }
 }
 
+TEST(Draw, LogarithmsAreExactToATrillionth) {
+  Random random(3);
+  for (int round = 0; round < 200000; ++round) {
+    const double x = std::ldexp(1.0 + static_cast<double>(random.below(int64_t{1} << 52)) * 0x1p-52,
+                                static_cast<int>(random.below(128)) - 64);
+    ASSERT_NEAR(portable_log(x), std::log(x), 1e-12) << x;
+  }
+}
+
 // The largest x and n others, all at one distance below it, so that the errors of their weights add up.
 TEST(Draw, LogarithmsOfWeightsAreThoseOfSumsToAMillionth) {
   Random random(4);

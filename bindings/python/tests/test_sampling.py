@@ -70,6 +70,25 @@ def test_plain_sampling_draws_by_p_over_x_and_disc_by_p(sampler: sidbeam.Session
     assert found.draws_used.mean() == pytest.approx(mean, rel=0.1)
 
 
+def test_disc_refuses_a_session_whose_x_says_nothing(index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, beams=4, mode="sample", normalization="valid")
+    with pytest.raises(sidbeam.InvalidArgument, match="session.normalization is 'valid', expected 'full' or 'level'"):
+        sidbeam.disc(session, model, seed=1)
+    assert session.stats().steps == 0
+
+
+def test_disc_of_log_probabilities_is_that_of_logits(sampler: sidbeam.Session, index: sidbeam.Index) -> None:
+    def log_probs(prefixes: np.ndarray) -> np.ndarray:
+        logits = model(prefixes)
+        return logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+
+    session = sidbeam.Session(index, slots=2, beams=500, mode="sample", normalization="none")
+    found = sidbeam.disc(session, log_probs, seed=11, results=300)
+    assert (found.draws == sidbeam.disc(sampler, model, seed=11, results=300).draws).all()
+    with pytest.raises(sidbeam.InvalidArgument, match="log_masses"):
+        sidbeam.disc(session, model, seed=11)  # of which no row sums up to 1
+
+
 def test_results_tell_what_they_are(sampler: sidbeam.Session, index: sidbeam.Index) -> None:
     p, x = law()
     found = sidbeam.disc(sampler, model, seed=[3, 4], results=5, rounds=2, side_by_side=3)

@@ -17,6 +17,7 @@
 #include "index/read/prefix_states.h"
 #include "index/read/state.h"
 #include "support/error.h"
+#include "support/spares.h"
 
 namespace sidbeam::cpu {
 namespace {
@@ -141,6 +142,19 @@ SampledRow sample_state(const Kernels& kernels, const StateRow& row, const sidbe
   return result;
 }
 
+float temperature_of(const SetSampling& how, int64_t i) {
+  return how.inverse_temperatures != nullptr ? how.inverse_temperatures[i] : 0.0F;
+}
+
+void check_entries(const SamplingCall& call, const SetSampling& how, int64_t columns) {
+  for (int64_t i = 0; i < call.count; ++i) {
+    check_inverse_temperature({"inverse_temperatures", i, temperature_of(how, i), "1"});
+    if (!can_truncate(sampling_of(call, how.arrays, i, 1).truncation, columns))
+      fail(SIDBEAM_INVALID_ARGUMENT, "logits.columns is %lld, expected at most %lld with top-k or top-p (row %lld)",
+           static_cast<long long>(columns), static_cast<long long>(kMostTruncated), static_cast<long long>(i));
+  }
+}
+
 void write_topk(const StateRow& row, const Selection& selection, int32_t count, int32_t k, int32_t* codes,
                 float* log_probs, int64_t* next) {
   for (int32_t j = 0; j < k; ++j) {
@@ -216,19 +230,15 @@ class CpuSet final : public SetBackend {
               const sidbeam_sampled& out) const override {
     check_which(call);
     const SamplingCall checks{SIDBEAM_MODE_SAMPLE, 1, call.count, 0};
-    const auto temperature = [&](int64_t i) {
-      return how.inverse_temperatures != nullptr ? how.inverse_temperatures[i] : 0.0F;
-    };
-    for (int64_t i = 0; i < call.count; ++i) {
-      check_inverse_temperature({"inverse_temperatures", i, temperature(i), "1"});
-      sampling_of(checks, how.arrays, i, 1);
-    }
-    RowWorkspace workspace(kernels_, allocator_, {0, 0, 0, codes_, true});
+    check_entries(checks, how, rows.columns);
+    const auto workspace = spares_.take([&] { return RowWorkspace(kernels_, allocator_, {0, 0, 0, codes_, true}); });
     for (int64_t i = 0; i < call.count; ++i) {
       const SlotSampling sampling = sampling_of(checks, how.arrays, i, 1);
-      const RowRules rules{how.normalization, first_given({temperature(i), 0.0F}, {0.0F, 0.0F}).inverse_temperature,
+      const RowRules rules{how.normalization,
+                           first_given({temperature_of(how, i), 0.0F}, {0.0F, 0.0F}).inverse_temperature,
                            sampling.truncation};
-      const SampledRow row = sample_state(kernels_, state_row(call, i, states[i]), rows, rules, sampling, i, workspace);
+      const SampledRow row =
+          sample_state(kernels_, state_row(call, i, states[i]), rows, rules, sampling, i, *workspace);
       out.codes[i] = row.code;
       if (out.log_probs != nullptr) out.log_probs[i] = row.log_prob;
       if (out.log_masses != nullptr) out.log_masses[i] = row.log_mass;
@@ -255,6 +265,7 @@ class CpuSet final : public SetBackend {
   const LevelColumns* columns_;  // by level
   uint32_t codes_;               // of the widest level of any index, the end not counted
   Allocator allocator_;
+  mutable Spares<RowWorkspace> spares_;  // of calls that draw
 };
 
 }  // namespace

@@ -62,31 +62,43 @@ DrawnBeam beam_after(const Group& group, const DrawnBeam& parent, const Drawn& d
   return is_live(beam.state.state) ? beam : DrawnBeam{};
 }
 
-// The draws [begin, end) from the row of beam first + i; `bits` are theirs.
-void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const uint64_t* bits) {
-  const SlotStep& slot = group.slot;
+// Lists and weighs the row of beam first + i in the lane's workspace, where it stays until the next one is listed.
+RowOutcome list_beam(const Group& group, int32_t i, ListedRow& row) {
   Lane& lane = group.lane;
-  const DrawnBeam parent = beam_at(slot, group.first + i);
-  if (!is_live(parent.state.state) || is_ended(parent.state.state)) {
-    const DrawnBeam stays = is_live(parent.state.state) ? parent : DrawnBeam{};
-    for (int32_t m = begin; m < end; ++m) write_beam(group.job, slot, m, stays);
-    return;
-  }
   RowTask task;
   fill_task(group, i, task);
   task.found = &lane.found.rows[i];
   ++lane.counters.rows_read;
+  return list_row(group.plan, task, lane.workspace, lane.counters, row);
+}
+
+// The draws [begin, end) from the row of beam first + i; bits_of(m, n) are those of n <= kMostTogether draws from m on.
+template <class BitsOf>
+void draw_row(const Group& group, int32_t i, int32_t begin, int32_t end, const BitsOf& bits_of) {
+  const SlotStep& slot = group.slot;
+  const DrawnBeam parent = beam_at(slot, group.first + i);
+  const bool goes_on = is_live(parent.state.state) && !is_ended(parent.state.state);
   ListedRow row;
-  RowOutcome outcome = list_row(group.plan, task, lane.workspace, lane.counters, row);
-  const bool ready = outcome == RowOutcome::kReady;
-  bool bad = false;
-  Drawn drawn[kMostTogether];
-  if (ready) draw_codes(group.plan, row, lane.workspace, bits, end - begin, drawn);
-  for (int32_t m = begin; m < end; ++m) {
-    const auto beam = ready ? beam_after(group, parent, drawn[m - begin], row.children.first_edge, bad) : DrawnBeam{};
-    write_beam(group.job, slot, m, beam);
+  RowOutcome outcome = goes_on ? list_beam(group, i, row) : RowOutcome::kEmpty;
+  if (outcome != RowOutcome::kReady) {
+    const DrawnBeam stays = is_ended(parent.state.state) ? parent : DrawnBeam{};
+    for (int32_t m = begin; m < end; ++m) write_beam(group.job, slot, m, stays);
+    return note_bad(group, 0.0F, outcome);
   }
-  note_bad(group, 0.0F, bad ? RowOutcome::kBad : outcome);
+  bool bad = false;
+  for (int32_t first = begin; first < end; first += kMostTogether) {
+    const int32_t n = std::min(kMostTogether, end - first);
+    Drawn drawn[kMostTogether];
+    draw_codes(group.plan, row, group.lane.workspace, bits_of(first, n), n, drawn);
+    for (int32_t j = 0; j < n; ++j)
+      write_beam(group.job, slot, first + j, beam_after(group, parent, drawn[j], row.children.first_edge, bad));
+  }
+  if (bad) note_bad(group, 0.0F, RowOutcome::kBad);
+}
+
+void draw_one(const Group& group, int32_t i, const uint64_t* bits) {
+  const int32_t m = group.first + i;
+  draw_row(group, i, m, m + 1, [&](int32_t, int32_t) { return bits + i; });
 }
 
 void fill_bits(const Group& group, int32_t begin, int32_t n, uint64_t* bits) {
@@ -101,12 +113,10 @@ void draw_fresh(const Group& group) {
   if (group.plan.sums_ahead()) sum_group(group);
   if (group.plan.strategy == SIDBEAM_STRATEGY_TRIE && !group.plan.in_tail())
     group.lane.found.rows[0] = node_row(group.level(), node_to_feed(slot.states[0]));
-  // Beam 0, whose row this is, is written last.
-  for (int32_t begin = (slot.width - 1) / kMostTogether * kMostTogether; begin >= 0; begin -= kMostTogether) {
-    const int32_t end = std::min(begin + kMostTogether, slot.width);
-    fill_bits(group, begin, end - begin, bits);
-    draw_row(group, 0, begin, end, bits);
-  }
+  draw_row(group, 0, 0, slot.width, [&](int32_t first, int32_t n) {
+    fill_bits(group, first, n, bits);
+    return bits;
+  });
 }
 
 // The draw of beam first + i, whose node has one child: there is nothing to choose, and no list to make. False, and
@@ -230,7 +240,7 @@ void draw_nodes(const Group& group) {
   sum_and_copy(group);
   draw_copied(group, bits);
   for (int32_t i = 0; i < group.n; ++i)
-    if (!group.lane.workspace.draw.copies[i].done) draw_row(group, i, group.first + i, group.first + i + 1, bits + i);
+    if (!group.lane.workspace.draw.copies[i].done) draw_one(group, i, bits);
   fetch_next(*group.plan.index, group.plan.level, states, group.n);
 }
 
@@ -288,7 +298,7 @@ void draw_group(const Group& group) {
       bits[i] = 0;
       if (of_nodes) group.lane.found.rows[i] = node_row(group.level(), state_node(states[i]));
     }
-    draw_row(group, i, group.first + i, group.first + i + 1, bits + i);
+    draw_one(group, i, bits);
   }
   if (plan.strategy == SIDBEAM_STRATEGY_TRIE) fetch_next(*plan.index, plan.level, states + done, n - done);
 }

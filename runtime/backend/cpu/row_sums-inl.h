@@ -51,7 +51,13 @@ using F64 = hn::ScalableTag<double>;
 using I64 = hn::RebindToSigned<F64>;
 using Doubles = hn::Vec<F64>;
 
-// portable_log, operation by operation.
+// reciprocal_near_2() and portable_log(), operation by operation.
+HWY_INLINE Doubles reciprocal_of_each(Doubles x) {
+  const F64 d;
+  const auto nearer = [&](Doubles r) HWY_ATTR { return hn::Mul(r, hn::Sub(hn::Set(d, 2.0), hn::Mul(x, r))); };
+  const Doubles line = hn::Sub(hn::Set(d, kReciprocalAt0), hn::Mul(hn::Set(d, kReciprocalSlope), x));
+  return nearer(nearer(nearer(line)));
+}
 HWY_INLINE Doubles log_of_each(Doubles x) {
   const F64 d;
   const I64 di;
@@ -60,7 +66,8 @@ HWY_INLINE Doubles log_of_each(Doubles x) {
   const Doubles exponent = hn::ConvertTo(d, hn::ShiftRight<52>(above));
   const auto whole_octaves = hn::And(above, hn::Set(di, static_cast<int64_t>(0xFFF0000000000000)));
   const Doubles mantissa = hn::BitCast(d, hn::Sub(bits, whole_octaves)), one = set(1.0);
-  const Doubles s = hn::Div(hn::Sub(mantissa, one), hn::Add(mantissa, one)), z = hn::Mul(s, s), z2 = hn::Mul(z, z);
+  const Doubles s = hn::Mul(hn::Sub(mantissa, one), reciprocal_of_each(hn::Add(mantissa, one)));
+  const Doubles z = hn::Mul(s, s), z2 = hn::Mul(z, z);
   const auto pair = [&](double a, double b) { return hn::Add(set(a), hn::Mul(z, set(b))); };
   const Doubles low = hn::Add(pair(1.0 / 3, 1.0 / 5), hn::Mul(z2, pair(1.0 / 7, 1.0 / 9)));
   const Doubles high = hn::Add(pair(1.0 / 11, 1.0 / 13), hn::Mul(z2, set(1.0 / 15)));

@@ -61,6 +61,8 @@ __device__ void open_row(const SessionView& session, const SamplingView& samplin
   shared.parent = beam_at(session, sampling, entry.slot, m);
   shared.draw.row.m = m;
   shared.draw.row.feed = feed_of_beam(session, step, entry, m, shared.draw.row);
+  const bool fits = can_truncate(shared.draw.how.truncation, step.columns);  // which the host cannot see
+  if (shared.draw.row.feed == Feed::kRow && !fits) shared.draw.row.feed = Feed::kNoRow;
 }
 
 // The beam of draw m from a listed row. `bad` if its score exceeds the range of f32.

@@ -241,6 +241,40 @@ static void a_draw_without_a_row_puts_its_slot_in_error_and_no_other(void) {
   }
 }
 
+enum { MOST_TRUNCATED = 1 << 21 }; /* columns; tests/capi/test_sampling.c has the limit for the CPU */
+
+/* A row of one column more, all 0. */
+static float* wide_row_there(void) {
+  float* here = calloc(MOST_TRUNCATED + 1, sizeof *here);
+  CHECK(here != NULL);
+  float* there = on_device(here, (MOST_TRUNCATED + 1) * sizeof *here);
+  free(here);
+  return there;
+}
+
+/* A graph may have been captured before anyone asked for truncation. */
+static void rows_too_wide_to_be_truncated_put_their_slot_in_error_and_no_other(void) {
+  static const int32_t top_ks[SLOTS] = {CODES, 0};
+  sampler s = make_sampler(SIDBEAM_DEVICE_CUDA, SIDBEAM_MODE_SAMPLE, BEAMS);
+  sidbeam_sampling sampling = seeded();
+  float* row = wide_row_there();
+  sidbeam_rows rows = same_row(row, SLOTS, BEAMS, MOST_TRUNCATED + 1);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
+  sampling.top_ks = top_ks;
+  for (int slots_in_error = 1; slots_in_error >= 0; --slots_in_error) {
+    CHECK_OK(start_with(&s, &sampling));
+    CHECK_OK(step(s.session, &rows, NULL));
+    const sidbeam_beams now = shown_by(&s);
+    CHECK_INT(now.errors[0], slots_in_error != 0 ? SIDBEAM_SLOT_BAD_MAP : 0);
+    CHECK_INT(now.live[0], slots_in_error != 0 ? 0 : BEAMS);
+    CHECK_INT(now.errors[1], 0);
+    CHECK_INT(now.live[1], BEAMS);
+    rows.columns = 1000; /* what is read next is read by the emulator, one thread after the other */
+  }
+  release_device(row);
+  drop_sampler(&s);
+}
+
 static void a_slot_that_is_named_twice_harms_no_other(void) {
   static const int32_t twice[SLOTS] = {0, 0};
   for (int32_t mode = SIDBEAM_MODE_SAMPLE; mode <= SIDBEAM_MODE_STOCHASTIC; ++mode) {
@@ -407,6 +441,36 @@ static void entries_that_the_host_cannot_check_make_their_rows_bad(void) {
   check_nothing_is_left();
 }
 
+static void rows_too_wide_to_be_truncated_are_bad(void) {
+  call_there here = plain_call();
+  here.top_ks[0] = CODES;
+  here.top_ps[1] = 0.5F;
+  sidbeam_constraint_set* set = make_set_there();
+  call_there* there = on_device(&here, sizeof here);
+  float* row = wide_row_there();
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sampling.seeds = there->seeds;
+  sampling.requests = there->requests;
+  sampling.top_ks = there->top_ks;
+  sampling.top_ps = there->top_ps;
+  sidbeam_sampled out = SIDBEAM_SAMPLED_INIT;
+  out.codes = there->codes;
+  out.log_probs = there->log_probs;
+  sidbeam_rows rows = same_row(row, 0, ROWS, MOST_TRUNCATED + 1);
+  rows.device_type = SIDBEAM_DEVICE_CUDA;
+  CHECK_OK(sample_with(set, there, &rows, NULL, &sampling, &out, NULL));
+  wait_device();
+  read_device(&here, there, sizeof here);
+  for (int i = 0; i < ROWS; ++i) {
+    CHECK_INT(here.codes[i] == -1, i < 2);
+    CHECK_INT(isnan(here.log_probs[i]) != 0, i < 2);
+  }
+  release_device(row);
+  release_device(there);
+  sidbeam_constraint_set_destroy(set);
+  check_nothing_is_left();
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(lists_of_a_start_are_the_hosts),
@@ -415,9 +479,11 @@ int main(void) {
       TEST(a_start_that_fails_leaves_slots_as_they_are_sampled),
       TEST(creation_loads_what_a_graph_will_launch),
       TEST(a_draw_without_a_row_puts_its_slot_in_error_and_no_other),
+      TEST(rows_too_wide_to_be_truncated_put_their_slot_in_error_and_no_other),
       TEST(a_slot_that_is_named_twice_harms_no_other),
       TEST(arrays_of_a_stateless_draw_are_on_the_device),
       TEST(entries_that_the_host_cannot_check_make_their_rows_bad),
+      TEST(rows_too_wide_to_be_truncated_are_bad),
   };
   return RUN_TESTS(tests);
 }

@@ -27,7 +27,7 @@ from kernels import common_faults, compiler, few_loads, parse, read_kernels, run
 
 TABLE = pathlib.Path(__file__).with_name("table.md")
 READS_ROWS = ("row_kernel", "step_kernel", "topk_kernel", "draw_kernel", "perturb_kernel", "sample_kernel")
-CHOICES = {"chosen_child", "truncation_keys", "weight_of_children", "perturbed_child", "root_noise"}
+CHOICES = {"chosen_child", "last_kept", "log_of_children", "perturbed_child", "root_noise"}
 
 
 def faults_of(kernel):
@@ -49,11 +49,11 @@ def faults_of_choices(kernels):
 def rows_of_choices(kernels):
     lines = [
         "",
-        "What chooses in the modes that sample, from random bits to a child, is in `choices.cu` as kernels of its own,",
-        "made of the functions that the kernels above call. There the log-sum-exp (ex2) has special-function",
-        "instructions (MUFU) too, which move log-probabilities under P by their rounding, and are not on the way to a",
-        "choice; so do divisions in double, of which one is on that of stochastic beams, in the logarithm of the",
-        "children's weights: it begins with such an instruction and ends rounded correctly, as on the CPU.",
+        "What chooses in the modes that sample, from random bits and x to a child, is in `choices.cu` as kernels of",
+        "its own, made of the functions that the kernels above call. Those have special-function instructions (MUFU)",
+        "too: in the log-sum-exp (ex2), which moves log-probabilities under P by its rounding and chooses nothing; and",
+        "in divisions, which begin with one and end rounded correctly, as on the CPU: those of a soft-cap, before",
+        "there is an x, and of the probability that a stochastic beam is included, after the choice.",
         "",
         "| choice | instructions | special functions | fused multiply-adds |",
         "|---|---|---|---|",

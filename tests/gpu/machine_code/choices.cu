@@ -2,8 +2,8 @@
 // compiler makes of them. The plugin's kernels call the same functions, but beside a log-sum-exp and divisions, whose
 // special-function instructions would hide one on this way. Never launched. SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/draw.cuh"
+#include "backend/cuda/truncation.cuh"
 #include "backend/noise.h"
-#include "backend/truncation.h"
 
 namespace sidbeam::cuda {
 
@@ -20,8 +20,8 @@ __global__ void __launch_bounds__(kThreads) chosen_child(const float* x, uint32_
   out[i] = choose(weights, draw_bits(seed, request, draws[i], RandomUse::kCode, level), shared.through, x_of);
 }
 
-// Stochastic beams: the sum of the children's weights, which their normaliser is made of.
-__global__ void __launch_bounds__(kThreads) weight_of_children(const float* x, uint32_t count, uint64_t* out) {
+// Stochastic beams: the normaliser of the children, made of the sum of their weights.
+__global__ void __launch_bounds__(kThreads) log_of_children(const float* x, uint32_t count, LogSum* out) {
   struct Folds {
     BlockFold<float, kThreads>::Storage largest;
     BlockFold<uint64_t, kThreads>::Storage sum;
@@ -29,14 +29,22 @@ __global__ void __launch_bounds__(kThreads) weight_of_children(const float* x, u
   auto& folds = shared_memory<Folds>();
   const auto x_of = [&](uint32_t i) { return x[i]; };
   const float largest = largest_of<kThreads>(count, x_of, folds.largest);
-  out[thread_id()] = total_weight<kThreads>(count, largest, x_of, folds.sum);
+  out[thread_id()] = log_of_weights(total_weight<kThreads>(count, largest, x_of, folds.sum), largest);
 }
 
-// Truncation: the order of an element, its weight, and the mass that top-p keeps.
-__global__ void truncation_keys(const float* x, float largest, uint64_t total, float top_p, uint64_t* out) {
-  const int i = thread_id();
-  out[2 * i] = uint64_t{order_of(x[i])} << 32 | static_cast<uint32_t>(mass_goal(total, top_p));
-  out[2 * i + 1] = weight_of(x[i], largest);
+// Truncation: the key of the last element whose mass top-p keeps.
+__global__ void __launch_bounds__(kThreads)
+    last_kept(const float* x, uint32_t count, float largest, uint64_t total, float top_p, uint64_t* out) {
+  struct Storage {
+    SelectStorage select;
+    MassStorage masses;
+  };
+  auto& shared = shared_memory<Storage>();
+  const auto keys = [&](const auto& visit) {
+    for (auto i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) visit(code_key(x[i], i));
+  };
+  const auto weight = [&](uint64_t key) { return weight_of(score_of_key(key), largest); };
+  out[thread_id()] = least_kept<kThreads>(keys, weight, mass_goal(total, top_p), shared.select, shared.masses);
 }
 
 // Stochastic beams: the perturbed score of a child, given its log-probability, and what its own children need of it.

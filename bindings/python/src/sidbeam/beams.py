@@ -23,9 +23,9 @@ class Beams:
 
     parents: Any  #: int32 [S, M] beam of the previous level that this one continues; -1 dead
     codes: Any  #: int32 [S, M] code that was chosen; -1 dead, or ended before; ``codes[level]`` is the end
-    scores: Any  #: float32 [S, M] cumulative log-probability, falling; -inf dead
+    scores: Any  #: float32 [S, M] cumulative log-probability, falling in mode "search"; -inf dead
     states: Any  #: int64 [S, M] place in the constraint, for :class:`ConstraintSet`
-    live: Any  #: int32 [S] beams that are not dead; they come first
+    live: Any  #: int32 [S] beams that are not dead; they come first, except in mode "sample"
     active: Any  #: int32 [S] live beams that the model must be fed for; 0: the slot is done
     level: Any  #: int32 [S] codes decided so far; -1 idle
     errors: Any  #: int32 [S] :class:`SlotError`, or'ed; 0: none

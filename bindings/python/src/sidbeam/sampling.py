@@ -10,6 +10,7 @@ import numpy as np
 from . import _native
 from .arrays import expect_shape, host
 from .beams import Items
+from .enums import Normalization
 from .errors import InvalidArgument
 from .handle import Handle
 from .runtime import Runtime, runtime_or_default
@@ -34,7 +35,8 @@ class Disc(Handle):
     """One request's bookkeeping of DISC: which draws to run, and what becomes of them. One thread at a time.
 
     ``next()`` gives numbers of draws; run them as ``draws=`` of :meth:`Session.start`, or one row at a time, with the
-    same seed and request; ``add()`` them; when ``next()`` gives none, ``results()``. :func:`disc` does all of this.
+    same seed and request, and any normalization but "valid", with which x is 1; ``add()`` them; when ``next()`` gives
+    none, ``results()``. :func:`disc` does all of this.
 
     - ``results``: n samples, independent, or, ``without_replacement``, different SIDs: a result that repeats an
       earlier one is drawn again, at most ``attempts`` times (0: 1000), and is dead then.
@@ -118,8 +120,9 @@ def disc(
 ) -> DiscResults:
     """``results`` samples of every slot's request, by the model's law restricted to items (DISC-PPV, Algorithm 1).
 
-    - ``session``: of ``mode="sample"`` on the CPU, normalization "full" or "level". A slot is a request; its M beams
-      run M draws at a time. All slots are started, as often as draws are wanted, and left as the last draws were.
+    - ``session``: of ``mode="sample"`` on the CPU, normalization "full" or "level", or "none" if logits are
+      log-probabilities of whole rows; "valid" is refused. A slot is a request; its M beams run M draws at a time. All
+      slots are started, as often as draws are wanted, and left as the last draws were.
     - ``logits``: as :meth:`Session.sample` has it; it is called anew for each batch of draws.
     - ``seed``, ``requests``: one number or one per slot; None: requests 0 .. S-1. Equal ones give equal results,
       whatever M and ``side_by_side``.
@@ -129,6 +132,11 @@ def disc(
 
     A result is dead, which is no error, where no draw led to an item. Raises :class:`InvalidArgument` and others.
     """
+    if session._normalization == Normalization.VALID:
+        raise InvalidArgument(
+            "session.normalization is 'valid', expected 'full' or 'level': with 'valid' x is 1, and every draw would "
+            "be accepted"
+        )
     slots = session.slots
     seeds = _numbers(seed, slots, "seed")
     keys = _numbers(np.arange(slots) if requests is None else requests, slots, "requests")

@@ -46,7 +46,7 @@ class Session(Handle):
     :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
     """
 
-    __slots__ = ("_beams", "_device", "_levels", "_runtime", "slots", "width")
+    __slots__ = ("_beams", "_device", "_levels", "_normalization", "_runtime", "slots", "width")
 
     def __init__(
         self,
@@ -67,6 +67,7 @@ class Session(Handle):
         self._device = device_of(device)
         self._beams: Optional[Beams] = None
         self._levels = held.info.levels
+        self._normalization = member(Normalization, normalization)
         self.slots, self.width = slots, beams
         self._runtime = runtime or held._runtime
         self._handle = _native.flat_session_create(
@@ -75,7 +76,7 @@ class Session(Handle):
             slots,
             beams,
             member(Strategy, strategy),
-            member(Normalization, normalization),
+            self._normalization,
             top_k,
             *native_vocabulary(vocabulary, self._levels),
             *self._device,

@@ -108,7 +108,7 @@ public final class Beams {
   /**
    * Cumulative log-probabilities.
    *
-   * @return [S, M], falling, -inf dead; always the same buffer
+   * @return [S, M], falling in mode SEARCH, -inf dead; always the same buffer
    */
   public FloatBuffer scores() {
     return scores;
@@ -124,7 +124,7 @@ public final class Beams {
   }
 
   /**
-   * Beams that are not dead; they come first.
+   * Beams that are not dead; they come first, except in mode SAMPLE.
    *
    * @return [S]; always the same buffer
    */

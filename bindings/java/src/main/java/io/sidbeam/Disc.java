@@ -13,6 +13,9 @@ import java.util.Arrays;
  * -&gt; next ... until there is none -&gt; results
  * </pre>
  *
+ * <p>The session's normalization is FULL or LEVEL, or NONE if rows are log-probabilities. With VALID every log-mass is
+ * 0, so that every draw would be accepted, and nothing corrected.
+ *
  * <p>The draws may be run on any device, as few or as many at a time as one likes: results do not depend on that. One
  * thread at a time, any thread: a second one gets {@link Status#BAD_STATE}, but {@link #close} is allowed at any time.
  */

@@ -10,7 +10,7 @@ public enum SlotError {
   BAD_ROW(Native.SIDBEAM_SLOT_BAD_ROW),
   /** NaN or +inf in a log-sum-exp that the caller gave, where it mattered in the same sense. */
   BAD_LSE(Native.SIDBEAM_SLOT_BAD_LSE),
-  /** On CUDA: a beam that had to be fed had no logits row, or one that is too narrow. */
+  /** On CUDA: a beam that had to be fed had no logits row, or one that is too narrow, or too wide to be truncated. */
   BAD_MAP(Native.SIDBEAM_SLOT_BAD_MAP),
   /** An error that this version does not know. */
   UNKNOWN(~(Native.SIDBEAM_SLOT_BAD_ROW | Native.SIDBEAM_SLOT_BAD_LSE | Native.SIDBEAM_SLOT_BAD_MAP));
