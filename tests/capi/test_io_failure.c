@@ -1,9 +1,12 @@
 /* Every call that reaches the file system fails once, at every place: the file is the old one or the whole new one, the
  * folder has no litter, no descriptor is left open, and the message names the call and the path. This program replaces
- * functions of the C library, so it is not built where sanitizers do that. SPDX-License-Identifier: Apache-2.0 */
+ * functions of the C library, so it is not built where sanitizers do that.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
+#include <grp.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -123,34 +126,41 @@ static void drop_target(target* to) {
   free(to->whole);
 }
 
-static void check_written(const target* to, sidbeam_status status, long long at) {
+/* Whether the new file is in its place. */
+static int check_written(const target* to, sidbeam_status status, long long at) {
   const int complete = is_new(to);
   if (status != SIDBEAM_OK && !message_names(faults.failed, to->path))
     printf("call %lld, %s: %s\n", at, faults.failed, err.message);
   CHECK_INT(files_in_folder(to->path), to->entries);
   if (status == SIDBEAM_OK) {
     CHECK(complete);
-    return;
+    return complete;
   }
   CHECK_INT(status, SIDBEAM_IO_ERROR);
   CHECK_INT(err.code, SIDBEAM_IO_ERROR);
   CHECK(message_names(faults.failed, to->path));
   if (complete) CHECK(strstr(err.message, "new file is in its place") != NULL || faults.kind == FAULT_AFTER);
+  return complete;
 }
 
 static void fail_at_every_call_of_a_write(int kind, int error) {
   target to = make_target("x.sidx");
-  int failures = 0;
+  int failures = 0, synced[2] = {0, 0}; /* syncs that failed with the old file in place, and with the new one */
   for (long long at = 0;; ++at) {
     put_old(to.path);
     const int descriptors = open_descriptors();
     const sidbeam_status status = watched(write_index, &to, kind, error, at);
     CHECK_INT(open_descriptors(), descriptors);
-    check_written(&to, status, at);
+    const int complete = check_written(&to, status, at);
     failures += status != SIDBEAM_OK;
+    synced[complete] += status != SIDBEAM_OK && strcmp(faults.failed, "fsync") == 0;
     if (faults.calls <= at) break;
   }
   if (error != EINTR) CHECK(failures >= 10);
+  if (error == EIO && kind == FAULT_FAIL) {
+    CHECK_INT(synced[0], 1); /* the file's contents, before they get its name */
+    CHECK_INT(synced[1], 1); /* the folder */
+  }
   drop_target(&to);
 }
 
@@ -203,6 +213,52 @@ static void a_writer_that_is_killed_anywhere_leaves_nothing_for_long(void) {
     CHECK_INT(WEXITSTATUS(status), 3);
     CHECK(littered > 0);
     faults.no_unnamed_file = 0;
+    drop_target(&to);
+  }
+}
+
+/* Only root is another user for a while. */
+static void become_another_user(void) {
+  if (geteuid() != 0) return;
+  if (setgroups(0, NULL) != 0 || setgid(1234) != 0 || setuid(1234) != 0) _exit(9);
+  prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* or /proc/self would be root's, without which a file has no name to get */
+}
+
+/* In a process of its own, which may be killed; how it ended. */
+static int write_as_another_user(target* to, int kind, long long at) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) {
+    become_another_user();
+    _exit(watched(write_index, to, kind, 0, at) == SIDBEAM_OK ? 3 : 4);
+  }
+  CHECK(waitpid(child, &status, 0) == child);
+  return status;
+}
+
+/* What a killed writer leaves has the mode of the file that it was going to replace, by which its owner may not write
+ * into it either. */
+static void leftovers_that_are_read_only_are_removed_too(void) {
+  for (int named = 0; named < 2; ++named) {
+    target to = make_target("x.sidx");
+    char* const folder = strndup(to.path, (size_t)(strrchr(to.path, '/') - to.path));
+    int status = 0, littered = 0;
+    if (geteuid() == 0) CHECK(chown(folder, 1234, 1234) == 0);
+    faults.no_unnamed_file = named;
+    for (long long at = 0; status == 0 || WIFSIGNALED(status); ++at) {
+      CHECK(unlink(to.path) == 0);
+      put_old(to.path);
+      CHECK(chmod(to.path, 0444) == 0);
+      status = write_as_another_user(&to, FAULT_KILL, at);
+      littered += files_in_folder(to.path) > to.entries;
+      CHECK_INT(WEXITSTATUS(write_as_another_user(&to, FAULT_FAIL, -1)), 3);
+      CHECK(is_new(&to));
+      CHECK_INT(files_in_folder(to.path), to.entries);
+    }
+    CHECK_INT(WEXITSTATUS(status), 3);
+    CHECK(littered > 0);
+    faults.no_unnamed_file = 0;
+    free(folder);
     drop_target(&to);
   }
 }
@@ -302,6 +358,7 @@ int main(void) {
       TEST(a_call_that_worked_and_says_that_it_failed_leaves_no_litter),
       TEST(short_and_interrupted_writes_go_on),
       TEST(a_writer_that_is_killed_anywhere_leaves_nothing_for_long),
+      TEST(leftovers_that_are_read_only_are_removed_too),
       TEST(what_may_be_lost_does_not_fail),
       TEST(a_read_that_fails_anywhere_says_where),
   };
