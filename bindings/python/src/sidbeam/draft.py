@@ -331,6 +331,7 @@ def write(
     transition: Union[None, Transition, str] = None,
     dtype: Union[DType, str] = DType.F32,
     codebook: str = "",
+    allow_attribute_loss: bool = False,
 ) -> None:
     """Writes a head's file, which appears whole or not at all. Arrays are as PyTorch has them, outputs by inputs.
 
@@ -341,6 +342,7 @@ def write(
       ``(W_i, b_i, W_r, b_r)``; biases may be None. None with "add" and "none".
     - ``transition``: None: "rnn" or "gru", as the shapes of W_r say, "add" with embeddings alone, else "none".
     - ``dtype``: what is stored: "f32", or "f16" or "bf16", rounded to nearest.
+    - ``allow_attribute_loss``: as in :class:`Builder`.
 
     Raises :class:`InvalidArgument` (an array of another shape: the message names it), :class:`IOFailure`.
     """
@@ -359,4 +361,5 @@ def write(
         data,
         np.array(offsets, np.int64),
         codebook,
+        bool(allow_attribute_loss),
     )
