@@ -1,5 +1,6 @@
 // The size that each struct of the runner's ABI had in its first version, which the oldest callers have. A struct that
-// grows keeps its line; tests/abi has the same numbers. SPDX-License-Identifier: Apache-2.0
+// grows keeps its line; tests/abi has the same numbers.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include "sidbeam/attention.h"
