@@ -1,5 +1,5 @@
-/* Reads and writes of a file in which every call that reaches the file system fails in turn: what tests of indexes and of
- * draft heads share. SPDX-License-Identifier: Apache-2.0 */
+/* Reads and writes of a file in which every call that reaches the file system fails in turn: what tests of indexes and
+ * of draft heads share. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_TESTS_CAPI_IO_RIG_H
 #define SIDBEAM_TESTS_CAPI_IO_RIG_H
 
