@@ -28,6 +28,7 @@ void compose() {
 
 void catch_lost_pages(const std::string& command) {
   prefix = sidbeam::escaped(command);
+  files.clear();
   compose();
   struct sigaction action {};
   action.sa_sigaction = tell_lost_page;
