@@ -1,4 +1,5 @@
 # What an installation consists of: headers, the library, a CMake package and a pkg-config file. All are relocatable.
+# SPDX-License-Identifier: Apache-2.0
 include(CMakePackageConfigHelpers)
 
 install(TARGETS sidbeam EXPORT sidbeam-targets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT runtime

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "failure.h"
+#include "mapped.h"
 
 namespace cli {
 
@@ -62,13 +63,17 @@ void call_about(const std::string& path, Arguments... arguments) {
   }
 }
 
-inline Index open_index(const std::string& path, int32_t threads = 0, int32_t verify = SIDBEAM_VERIFY_HEADER) {
+inline Index open_index(const std::string& path, const sidbeam_open_config& config, int32_t threads) {
   const Runtime runtime = make_runtime(threads);
-  sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
-  config.verify = verify;
   sidbeam_index* index = nullptr;
   call_about(path, sidbeam_index_open, runtime.get(), path.c_str(), &config, &index);
   return Index(index);
+}
+
+// Mapped, and checked no further than its header.
+inline Index open_index(const std::string& path, int32_t threads = 0) {
+  name_mapped(path);
+  return open_index(path, SIDBEAM_OPEN_CONFIG_INIT, threads);
 }
 
 inline sidbeam_index_info index_info(const sidbeam_index* index) {
@@ -76,6 +81,21 @@ inline sidbeam_index_info index_info(const sidbeam_index* index) {
   call(sidbeam_index_get_info, index, &info);
   return info;
 }
+
+// An index that is verified in full, and in memory, where it stays so: its counts are those of its SIDs. What sizes
+// arrays by the counts and fills them from the SIDs asks for this type.
+class SoundIndex {
+ public:
+  explicit SoundIndex(const std::string& path)
+      : index_(open_index(path, {sizeof(sidbeam_open_config), SIDBEAM_RESIDENCY_COPY, SIDBEAM_VERIFY_FULL}, 0)),
+        info_(index_info(index_.get())) {}
+  const sidbeam_index* get() const { return index_.get(); }
+  const sidbeam_index_info& info() const { return info_; }
+
+ private:
+  Index index_;
+  sidbeam_index_info info_;
+};
 
 }  // namespace cli
 

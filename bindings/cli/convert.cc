@@ -10,6 +10,9 @@
 // State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, one
 // length after the other. The state after the last code is 0.
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <support/error.h>
+#include <support/file_descriptor.h>
 #include <support/output_file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,7 +47,8 @@ struct Numbering {
   std::vector<int64_t> first_edge;   // [l] of edges that leave prefixes of l codes, 1 <= l < L
 };
 
-Numbering number_nodes(const sidbeam_index_info& info) {
+Numbering number_nodes(const SoundIndex& index) {
+  const sidbeam_index_info& info = index.info();
   Numbering n{info.levels, *std::max_element(info.codes, info.codes + info.levels), 0, 0, {0, 1}, {0}};
   n.states = n.codes + 1;
   for (int64_t l = 1; l < n.levels; ++l) {
@@ -57,16 +61,17 @@ Numbering number_nodes(const sidbeam_index_info& info) {
   return n;
 }
 
-void check(const Options& o, const sidbeam_index_info& info, const Numbering& n) {
-  const std::string index = "'" + o.index + "': ";
-  if (info.variable_length != 0) throw Failure(index + "SIDs of different lengths, which STATIC has no form for");
+void check(const Options& o, const SoundIndex& index, const Numbering& n) {
+  const std::string place = "'" + o.index + "': ";
+  const sidbeam_index_info& info = index.info();
+  if (info.variable_length != 0) throw Failure(place + "SIDs of different lengths, which STATIC has no form for");
   if (o.dense_levels >= info.levels) {
     throw Failure("--dense-levels: " + std::to_string(o.dense_levels) + ", expected less than the " +
                   std::to_string(info.levels) + " levels of the index");
   }
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (n.edges + n.codes > kMost || n.states > kMost) {
-    throw Failure(index + with_commas(n.edges) + " edges and " + with_commas(n.states) +
+    throw Failure(place + with_commas(n.edges) + " edges and " + with_commas(n.states) +
                   " states, expected fewer than 2^31, as STATIC's int32 can number");
   }
 }
@@ -74,7 +79,7 @@ void check(const Options& o, const sidbeam_index_info& info, const Numbering& n)
 using Shapes = std::vector<std::pair<std::string, std::string>>;  // of files by their names
 
 // One .npy file: its elements are zero, and take no memory, until they are set. The index's counts give its size; its
-// SIDs give what is set. These agree, since the index is verified, unless somebody writes to it meanwhile.
+// SIDs give what is set. These agree in a SoundIndex.
 template <class T>
 class Array {
  public:
@@ -93,7 +98,7 @@ class Array {
   T& operator[](int64_t i) {
     if (i < 0 || i >= elements_) {
       throw Failure("'" + index_ + "': its SIDs need element " + std::to_string(i) + " of " + name_ +
-                    ", its counts give " + std::to_string(elements_) + ": it was changed while it was read");
+                    ", its counts give " + std::to_string(elements_));
     }
     return data_[static_cast<size_t>(i)];
   }
@@ -104,9 +109,11 @@ class Array {
     data_.reset();
     file_.sync();
   }
-  void commit(Shapes& shapes) {
-    file_.commit();
-    shapes.emplace_back(name_, shape_);
+  void commit() { file_.commit(); }
+  std::pair<std::string, std::string> shape() const { return {name_, shape_}; }
+  // Adds the name of a file that is new in the place of an old one, and removes a file that replaced none.
+  void withdraw(std::string& replaced) {
+    if (file_.withdraw()) replaced += (replaced.empty() ? "" : ", ") + (name_ + std::string(".npy"));
   }
 
  private:
@@ -124,10 +131,9 @@ class Array {
 
 class Converter {
  public:
-  Converter(const Options& o, const sidbeam_index* index, const sidbeam_index_info& info, const Numbering& n)
+  Converter(const Options& o, const SoundIndex& index, const Numbering& n)
       : o_(o),
         index_(index),
-        info_(info),
         n_(n),
         dense_shape_(static_cast<size_t>(o.dense_levels), n.codes),
         start_mask_(o, "start_mask", "|b1", {n.codes}),
@@ -143,19 +149,19 @@ class Converter {
     const size_t levels = static_cast<size_t>(n_.levels);
     std::vector<int32_t> before(levels, -1), sid(levels);
     made_.assign(levels, -1);
-    for (int64_t ordinal = 0; ordinal < info_.sids; ++ordinal) {
+    for (int64_t ordinal = 0; ordinal < index_.info().sids; ++ordinal) {
       int32_t length = 0;
-      call(sidbeam_index_sid, index_, ordinal, sid.data(), &length);
+      call(sidbeam_index_sid, index_.get(), ordinal, sid.data(), &length);
       if (length != n_.levels) {
         throw Failure("'" + o_.index + "': SID " + std::to_string(ordinal) + " has " + std::to_string(length) +
-                      " codes, expected " + std::to_string(n_.levels) + ": it was changed while it was read");
+                      " codes, expected " + std::to_string(n_.levels));
       }
       const auto differs = std::mismatch(sid.begin(), sid.end(), before.begin()).first;
       for (auto l = differs - sid.begin(); l < n_.levels; ++l) add_node(l, sid);
       std::swap(sid, before);
       if (ordinal % 65536 == 0) {
         throw_if_interrupted();
-        progress.show("converting", ordinal, info_.sids);
+        progress.show("converting", ordinal, index_.info().sids);
       }
     }
     finish();
@@ -167,9 +173,13 @@ class Converter {
       array.write();
     });
     throw_if_interrupted();
-    // From the first file on there is no way back.
     Shapes shapes;
-    each([&shapes](auto& array) { array.commit(shapes); });
+    each([&shapes](const auto& array) { shapes.push_back(array.shape()); });
+    try {
+      each([](auto& array) { array.commit(); });
+    } catch (const sidbeam::Failure& failure) {
+      withdraw(failure);
+    }
     return shapes;
   }
 
@@ -177,6 +187,14 @@ class Converter {
   template <class Call>
   void each(const Call& call) {
     call(start_mask_), call(dense_mask_), call(dense_states_), call(packed_csr_), call(indptr_), call(max_branches_);
+  }
+
+  // Six files appear one after the other, and old ones are gone once they are replaced.
+  [[noreturn]] void withdraw(const sidbeam::Failure& failure) {
+    std::string replaced;
+    each([&replaced](auto& array) { array.withdraw(replaced); });
+    throw Failure(failure.message + (replaced.empty() ? std::string("; new files are removed again")
+                                                      : "; new in the place of old ones: " + replaced));
   }
 
   // The prefix sid[0 .. l]: the edge that leads to it, its own state, and where its edges begin.
@@ -214,12 +232,11 @@ class Converter {
     indptr_[n_.states] = static_cast<int32_t>(n_.edges);
     indptr_[n_.states + 1] = static_cast<int32_t>(n_.edges + n_.codes);
     for (int64_t i = 0; i < n_.codes; ++i) packed_csr_[2 * (n_.edges + i)] = static_cast<int32_t>(n_.codes);
-    for (int64_t l = 0; l < n_.levels; ++l) max_branches_[l] = info_.max_children[l];
+    for (int64_t l = 0; l < n_.levels; ++l) max_branches_[l] = index_.info().max_children[l];
   }
 
   const Options& o_;
-  const sidbeam_index* index_;
-  const sidbeam_index_info& info_;
+  const SoundIndex& index_;
   const Numbering& n_;
   std::vector<int64_t> dense_shape_;
   Array<uint8_t> start_mask_, dense_mask_;
@@ -228,7 +245,8 @@ class Converter {
   int64_t next_state_[SIDBEAM_MAX_LEVELS + 1]{};  // [l] first state of l codes that has no row pointer yet
 };
 
-// The output folder; if it was made here and nothing came into it, it is removed again.
+// The output folder, known to outlive a power failure; if it was made here and nothing came into it, it is removed
+// again.
 struct Folder {
   explicit Folder(const std::string& path) : path_(path), made_(::mkdir(path.c_str(), 0777) == 0) {
     if (!made_ && errno != EEXIST) throw Failure("'" + path + "': cannot create: " + std::strerror(errno));
@@ -238,6 +256,16 @@ struct Folder {
   ~Folder() {
     if (made_) ::rmdir(path_.c_str());
   }
+  void sync() const {
+    if (!made_) return;
+    const auto above = sidbeam::open_at(AT_FDCWD, (path_ + "/..").c_str(), O_RDONLY | O_DIRECTORY);
+    if (above.get() < 0 && errno == EACCES) return;  // writable but not readable
+    if (above.get() < 0) throw Failure("'" + path_ + "': cannot open the folder above: " + std::strerror(errno));
+    // EINVAL and the like: the file system does not support syncing folders.
+    if (TEMP_FAILURE_RETRY(::fsync(above.get())) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
+      return;
+    throw Failure("'" + path_ + "': cannot sync the folder above: " + std::strerror(errno));
+  }
 
  private:
   const std::string& path_;
@@ -246,14 +274,13 @@ struct Folder {
 
 void run(const Options& o) {
   const Stopwatch watch;
-  // Damage would be copied, and the arrays are sized by counts that must be true.
-  const Index index = open_index(o.index, 0, SIDBEAM_VERIFY_FULL);
-  const sidbeam_index_info info = index_info(index.get());
-  const Numbering numbering = number_nodes(info);
-  check(o, info, numbering);
+  const SoundIndex index(o.index);  // damage would be copied, too
+  const Numbering numbering = number_nodes(index);
+  check(o, index, numbering);
   catch_interrupts(o.directory);
   const Folder folder(o.directory);
-  Converter converter(o, index.get(), info, numbering);
+  folder.sync();
+  Converter converter(o, index, numbering);
   converter.fill();
   const Shapes shapes = converter.commit();
   if (o.json) {
@@ -290,7 +317,10 @@ void add_convert(Command program) {
       .capture_default_str();
   add_attribute_loss(command, o->allow_attribute_loss);
   add_json(command, o->json);
-  command.footer("SIDs of one length only.\nExample:\n  sidbeam convert office.sidx --output-dir office_static");
+  command.footer(
+      "SIDs of one length only. Each file appears whole or not at all. If one cannot be put in its place, those that\n"
+      "replaced no old file are removed again, and the error names those that did replace one.\n"
+      "Example:\n  sidbeam convert office.sidx --output-dir office_static");
   command.callback([o] { run(*o); });
 }
 

@@ -46,7 +46,8 @@ struct Continuations {
   bool end;  // the prefix is itself a SID
 };
 
-Continuations continuations(const Opened& opened, const std::vector<int32_t>& prefix, int64_t sids) {
+Continuations continuations(const std::string& path, const Opened& opened, const std::vector<int32_t>& prefix,
+                            int64_t sids) {
   const int32_t length = static_cast<int32_t>(prefix.size());
   if (length == opened.info.levels) return {{}, sids > 0};
   int64_t count = 0;
@@ -54,6 +55,10 @@ Continuations continuations(const Opened& opened, const std::vector<int32_t>& pr
   std::vector<int32_t> codes(static_cast<size_t>(opened.info.codes[length]));
   call(sidbeam_index_children, opened.index.get(), prefix.data(), length, static_cast<int64_t>(codes.size()),
        codes.data(), &count, &end);
+  if (count > static_cast<int64_t>(codes.size())) {
+    throw Failure("'" + path + "': " + std::to_string(count) + " codes follow a prefix of " + std::to_string(length) +
+                  ", expected at most " + std::to_string(codes.size()) + ": the index is damaged");
+  }
   codes.resize(static_cast<size_t>(count));
   return {codes, end != 0};
 }
@@ -67,7 +72,7 @@ void lookup_prefix(const Options& o, const Opened& opened) {
     call(sidbeam_index_item_rows, index, lo, &first, &unused);
     call(sidbeam_index_item_rows, index, hi - 1, &unused, &last);
   }
-  const Continuations next = continuations(opened, prefix, hi - lo);
+  const Continuations next = continuations(o.index, opened, prefix, hi - lo);
   if (o.json) {
     return print_json(
         Json{{"prefix", prefix}, {"next", next.codes}, {"end", next.end}, {"sids", hi - lo}, {"items", last - first}});

@@ -14,6 +14,7 @@
 #include "command_line.h"
 #include "commands.h"
 #include "failure.h"
+#include "mapped.h"
 
 namespace {
 
@@ -47,6 +48,7 @@ int main(int argc, char** argv) {
       "  sidbeam decode catalogue.sidx --logits logits.npy --beams 10\n"
       "'sidbeam COMMAND --help' explains a command.");
   std::signal(SIGXFSZ, SIG_IGN);  // a write past a size limit fails with a message instead
+  cli::catch_lost_pages(argc > 1 ? "sidbeam " + std::string(argv[1]) : "sidbeam");
   try {
     for (AddCommand* const add : kCommands) add(program.commands());
     program.run(argc, argv);

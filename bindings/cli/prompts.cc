@@ -5,6 +5,7 @@
 
 #include "files.h"
 #include "items.h"
+#include "keys.h"
 #include "options.h"
 
 namespace cli {
@@ -33,10 +34,12 @@ dom::array array_of(const Prompt& prompt, const char* key, dom::element value) {
   return values;
 }
 
-void read_line(dom::element root, Histories& histories, Prompt& prompt) {
+void read_line(dom::element root, KeyCheck& keys, Histories& histories, Prompt& prompt) {
   dom::object object;
   dom::element tokens, history;
   const bool is_object = !root.get(object);
+  const std::string complaint = is_object ? keys.complaint(object) : "";
+  if (!complaint.empty()) throw Failure(prompt.place + ": " + complaint);
   const bool has_tokens = is_object && !object["tokens"].get(tokens);
   const bool has_history = is_object && !object["history"].get(history);
   if (has_tokens == has_history)
@@ -109,6 +112,7 @@ std::vector<Prompt> read_prompts(const std::string& path, Histories& histories) 
   const InputFile file(path);
   TextReader text(file);
   dom::parser parser;
+  KeyCheck keys;
   std::vector<Prompt> prompts;
   int64_t number = 0;
   for (std::string_view line; text.next_line(line);) {
@@ -118,7 +122,7 @@ std::vector<Prompt> read_prompts(const std::string& path, Histories& histories) 
     dom::element root;
     if (const auto error = parser.parse(line.data(), line.size(), false).get(root))
       throw Failure(prompt.place + ": not JSON: " + simdjson::error_message(error));
-    read_line(root, histories, prompt);
+    read_line(root, keys, histories, prompt);
     if (prompt.tokens.empty()) throw Failure(prompt.place + ": no tokens, expected one position or more");
     prompts.push_back(std::move(prompt));
   }

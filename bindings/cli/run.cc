@@ -37,6 +37,7 @@ Model open_model(const std::string& folder, const RunOptions& o) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   config.weights = weights_of(o.weights);
   sidbeam_model* model = nullptr;
+  name_mapped(folder);
   call_about(folder, sidbeam_model_open, folder.c_str(), &config, &model);
   return Model(model);
 }

@@ -1,6 +1,6 @@
 // sidbeam synth: catalogues of any size, for trying things out. Random numbers are a function of the seed and a
-// counter, integers throughout, so that a seed gives the same file on every machine. SPDX-License-Identifier:
-// Apache-2.0
+// counter, integers throughout, so that a seed gives the same file on every machine.
+// SPDX-License-Identifier: Apache-2.0
 #include <support/output_file.h>
 
 #include <algorithm>

@@ -86,7 +86,8 @@ static inline void fl_draft_list(const int64_t* shape, int64_t list, flat_in_i32
 /* shape [FLAT_DRAFT_SHAPE_COUNT]; codes [L]; offsets [FLAT_DRAFT_LISTS, L]: where each array begins in `bytes`, -1 for
  * none; lists are in the order of sidbeam_draft_weights. */
 static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, flat_in_i32 codes, flat_in_bytes bytes,
-                                         flat_in_i64 offsets, const char* codebook, sidbeam_error* err) {
+                                         flat_in_i64 offsets, const char* codebook, int32_t allow_attribute_loss,
+                                         sidbeam_error* err) {
   sidbeam_draft_weights weights = SIDBEAM_DRAFT_WEIGHTS_INIT;
   const void* arrays[FLAT_DRAFT_LISTS][SIDBEAM_MAX_LEVELS];
   int64_t list;
@@ -116,6 +117,7 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   weights.recurrent_weights = arrays[5];
   weights.recurrent_biases = arrays[6];
   weights.codebook = codebook;
+  weights.allow_attribute_loss = allow_attribute_loss;
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 

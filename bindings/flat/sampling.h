@@ -1,5 +1,5 @@
-/* How slots of a start, or logits rows of a stateless call, are sampled. See flat.h. SPDX-License-Identifier:
- * Apache-2.0 */
+/* How slots of a start, or logits rows of a stateless call, are sampled. See flat.h.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_SAMPLING_H
 #define SIDBEAM_FLAT_SAMPLING_H
 

@@ -59,6 +59,8 @@ type DraftWeights[T float32 | uint16] struct {
 	Transition DraftTransition
 	Codebook   string  // that of the indexes which the head is for; "": any
 	Codes      []int32 // [L] V_l
+	// A file is replaced even if its owner, mode, access list (ACL) or an extended attribute cannot be kept.
+	AllowAttributeLoss bool
 
 	HeadWeights [][]T // [L] of [V_l, I]
 	HeadBiases  [][]T // [L] of [V_l]; nil, as every list and entry that may be missing: none
@@ -125,7 +127,7 @@ func WriteDraftHead[T float32 | uint16](path string, weights DraftWeights[T]) er
 		int64(weights.Transition), int64(weights.DType)}
 	f := newFailure()
 	native.Flat_draft_head_write(path, shape, weights.Codes, data, offsets, weights.Codebook,
-		f.bytes())
+		flag(weights.AllowAttributeLoss), f.bytes())
 	return f.done()
 }
 

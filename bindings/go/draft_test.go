@@ -308,3 +308,11 @@ func TestWeightsThatAreNoHeadAreRefused(t *testing.T) {
 	err := sidbeam.WriteDraftHead(path, sidbeam.DraftWeights[uint16]{})
 	fails(t, err, sidbeam.InvalidArgument, "DType is f32, expected")
 }
+
+func TestDraftHeadOfAnotherOwner(t *testing.T) {
+	needsRunner(t)
+	strict, lax := draftWeights(), draftWeights()
+	lax.AllowAttributeLoss = true
+	writesAsAnotherUser(t, func(path string) error { return sidbeam.WriteDraftHead(path, strict) },
+		func(path string) error { return sidbeam.WriteDraftHead(path, lax) })
+}

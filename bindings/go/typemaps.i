@@ -1,5 +1,5 @@
-// Go's typemaps: a slice per kind of array, a number per handle, bytes for an error. SPDX-License-Identifier:
-// Apache-2.0
+// Go's typemaps: a slice per kind of array, a number per handle, bytes for an error.
+// SPDX-License-Identifier: Apache-2.0
 
 // A nil slice is "none". SWIG passes the slice's header by value: C sees the elements for the call, and nothing of Go
 // that holds pointers.

@@ -95,14 +95,19 @@ typedef struct sidbeam_draft_weights {
   const void* const* recurrent_weights; /* [L - 1] of [G, D] */
   const void* const* recurrent_biases;  /* [L - 1] of [G] */
   const char* codebook;                 /* that of the indexes which the head is for (builder.h); NULL: "", any */
+  /* 0: a file is not replaced if its owner, mode, access list (ACL) or an extended attribute could not be kept;
+   * 1: it is replaced all the same (as in sidbeam_builder_config). */
+  int32_t allow_attribute_loss;
 } sidbeam_draft_weights;
 #define SIDBEAM_DRAFT_WEIGHTS_INIT                                                                            \
   {                                                                                                           \
     (uint32_t)sizeof(sidbeam_draft_weights), 0, 0, 0, SIDBEAM_DRAFT_INPUT_BOTH, SIDBEAM_DRAFT_TRANSITION_RNN, \
-        SIDBEAM_DTYPE_F32, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL                            \
+        SIDBEAM_DTYPE_F32, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0                         \
   }
 
-/* Writes a file, which appears whole or not at all. The same weights give the same bytes.
+/* Writes a file, which appears whole or not at all. The same weights give the same bytes. As with
+ * sidbeam_builder_write() (builder.h), links are followed, owner, mode and attributes of an old file are kept, or the
+ * call fails before it writes (see allow_attribute_loss), and what a killed process leaves is removed by a later call.
  * Errors: INVALID_ARGUMENT (the message names the field), IO_ERROR, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_head_write(
     const char* path, const sidbeam_draft_weights* weights, sidbeam_error* err);

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 target_sources(sidbeam_core PRIVATE
   capi/api.cc
   capi/builder.cc

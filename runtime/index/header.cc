@@ -48,7 +48,12 @@ uint64_t header_checksum(std::span<const uint8_t> bytes, CpuTarget target) {
   return xxh3_64(target, copy.data(), copy.size());
 }
 
-std::string text_of(const flatbuffers::String* string) { return string == nullptr ? std::string() : string->str(); }
+// Given out as a C string, which a NUL would cut.
+std::string text_of(const flatbuffers::String* string, const char* what) {
+  std::string text = string == nullptr ? std::string() : string->str();
+  if (text.find('\0') != std::string::npos) fail(SIDBEAM_CORRUPT, "the header's %s has a NUL in it", what);
+  return text;
+}
 
 void copy_levels(const format::IndexHeader& from, Shape& shape) {
   const auto* levels = from.levels();
@@ -86,7 +91,7 @@ void copy_metadata(const format::IndexHeader& from, FileHeader& header, uint64_t
     const uint64_t value_bytes = entry.value() == nullptr ? 0 : entry.value()->size();
     copied += entry.key()->size() + value_bytes;
     if (copied > header_bytes) fail(SIDBEAM_CORRUPT, "the header's metadata overlaps");
-    header.metadata.emplace_back(entry.key()->str(), text_of(entry.value()));
+    header.metadata.emplace_back(text_of(entry.key(), "metadata"), text_of(entry.value(), "metadata"));
     if (i > 0 && header.metadata[i - 1].first >= header.metadata[i].first)
       fail(SIDBEAM_CORRUPT, "the header's metadata is not sorted by key: entry %u", i);
   }
@@ -161,7 +166,7 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes, Cp
   header.shortest = from.shortest();
   header.longest = from.longest();
   header.fingerprint = {from.fingerprint_low(), from.fingerprint_high()};
-  header.codebook = text_of(from.codebook());
+  header.codebook = text_of(from.codebook(), "codebook");
   header.file_bytes = from.file_bytes();
   copy_levels(from, header.shape);
   header.shape.tail_level = from.tail_level();

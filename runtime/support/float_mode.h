@@ -27,7 +27,8 @@ class DefaultFloatEnvironment {
 };
 
 // Sets the part of the mode that arithmetic depends on for as long as it lives, in a few cycles. Nothing here computes
-// in the x87, whose mode only printf() uses (see fail()).
+// in the x87, but the C library reads and prints decimal numbers in its rounding mode: whatever calls strtod or printf
+// with numbers sets the whole environment.
 #if defined(__SSE__)
 class DefaultFloatMode {
  public:

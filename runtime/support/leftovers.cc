@@ -56,8 +56,11 @@ bool is_local(int folder) {
 }
 
 void sweep(int folder, const char* name, bool local) {
-  // Opened for writing, because locks on NFS require it. O_NONBLOCK, because it may be a pipe.
-  const FileDescriptor file = open_at(folder, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  // Opened for writing, because locks on NFS require it; but it may have taken over the mode of a read-only file.
+  // O_NONBLOCK, because it may be a pipe.
+  constexpr int kFlags = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+  FileDescriptor file = open_at(folder, name, O_RDWR | kFlags);
+  if (file.get() < 0 && errno == EACCES) file = open_at(folder, name, O_RDONLY | kFlags);
   struct stat status {};
   if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
   if (!local && std::time(nullptr) - status.st_mtime < kDay) return;

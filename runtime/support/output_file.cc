@@ -29,11 +29,11 @@ constexpr unsigned kNewMode = 0666, kPrivateMode = 0600;
 OutputFile::OutputFile(const char* path, bool allow_attribute_loss) : path_(path) {
   find_place();
   struct stat old {};
-  const bool exists = find_old(old);
+  replaces_ = find_old(old);
   sweep_leftovers(folder_.get());
   // Nobody who may not open the old file may open the new one, even before its mode is set.
-  create(exists ? kPrivateMode : kNewMode);
-  if (exists)
+  create(replaces_ ? kPrivateMode : kNewMode);
+  if (replaces_)
     mode_ = keep_attributes({folder_.get(), name_.c_str(), path_.c_str(), old}, file_.get(), allow_attribute_loss);
 }
 
@@ -150,9 +150,16 @@ void OutputFile::commit() {
     if (attempt == kAttempts) failed("link", EEXIST);
     give_name();
   }
+  may_be_there_ = true;
   if (::renameat(folder_.get(), temporary_.text(), folder_.get(), name_.c_str()) != 0) failed("rename", errno);
+  there_ = true;
   temporary_.renamed();
   sync_folder();
+}
+
+bool OutputFile::withdraw() {
+  if (may_be_there_ && !replaces_) ::unlinkat(folder_.get(), name_.c_str(), 0);
+  return there_ && replaces_;
 }
 
 // Leaves the file without a name if the one tried is taken. After any other failure the name may still exist, since a

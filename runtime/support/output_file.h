@@ -33,6 +33,9 @@ class OutputFile {
   void sync();
   // Call after sync(). If the new name cannot be synced, that is an error although the new file is in place.
   void commit();
+  // After an attempt to commit(), for a set of files of which another could not be committed: removes the new file if
+  // it replaced none, and returns whether it stays, in the place of an old one.
+  bool withdraw();
 
  private:
   void find_place();
@@ -46,7 +49,9 @@ class OutputFile {
   std::string path_;  // as it was given
   FileDescriptor folder_;
   bool folder_is_readable_ = true;
-  std::string name_;  // in the folder, links followed
+  std::string name_;                           // in the folder, links followed
+  bool replaces_ = false;                      // an old file
+  bool may_be_there_ = false, there_ = false;  // the new one; a rename that failed may have happened
   TemporaryName temporary_;
   FileDescriptor file_;
   unsigned mode_ = 0;  // of the old file, to be kept; 0: none

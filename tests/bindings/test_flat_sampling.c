@@ -1,6 +1,6 @@
 /* What draws, through the flat layer: modes of a session, the stateless draw, DISC. That draws have the right law is
- * tested in tests/sampling, that all languages have the same ones by the shared cases. SPDX-License-Identifier:
- * Apache-2.0 */
+ * tested in tests/sampling, that all languages have the same ones by the shared cases.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include "flat_rig.h"
 
 #define SHORT(call, text) REFUSED(call, SIDBEAM_INVALID_ARGUMENT, text)

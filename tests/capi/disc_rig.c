@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "disc_rig.h"
 
 const fate dead = {-1, 0};

@@ -34,7 +34,8 @@ static int may_wait(const char* name) {
 static int fails(const char* name) {
   if (!faults.watching || (faults.kind == FAULT_INTERRUPT && !may_wait(name))) return 0;
   const long long call = faults.calls++;
-  if (faults.at < 0 || call < faults.at || faults.kind == FAULT_SHORT || faults.kind == FAULT_END) return 0;
+  const int kind = faults.kind;
+  if (faults.at < 0 || call < faults.at || kind == FAULT_SHORT || kind == FAULT_END || kind == FAULT_CUT) return 0;
   if (faults.kind == FAULT_INTERRUPT ? (call - faults.at) % 2 != 0 : call != faults.at) return 0;
   if (faults.kind == FAULT_KILL) raise(SIGKILL);
   faults.failed = name;
@@ -46,6 +47,14 @@ static size_t allowed(size_t bytes, int reads) {
   if (!faults.watching || faults.at < 0 || faults.calls <= faults.at) return bytes;
   if (faults.kind == FAULT_END) return reads ? 0 : bytes;
   return faults.kind == FAULT_SHORT && bytes > 1 ? 1 : bytes;
+}
+
+/* Empties the file that the call just counted has opened for reading. */
+static void cut(int fd) {
+  char path[40];
+  if (!faults.watching || faults.kind != FAULT_CUT || faults.calls != faults.at + 1 || fd < 0) return;
+  snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+  if (truncate(path, 0) != 0) abort();
 }
 
 /* A function of the C library, in `real`. */
@@ -100,12 +109,32 @@ REPLACE(int, madvise, -1, (void* memory, size_t bytes, int advice), (memory, byt
 REPLACE(int, access, -1, (const char* path, int mode), (path, mode))
 REPLACE_GIVER(DIR*, fdopendir, NULL, (int fd), (fd))
 REPLACE_GIVER(struct dirent*, readdir, NULL, (DIR * folder), (folder))
-REPLACE_GIVER(void*, mmap, MAP_FAILED, (void* at, size_t bytes, int protection, int flags, int fd, off_t offset),
-              (at, bytes, protection, flags, fd, offset))
-REPLACE_GIVER(ssize_t, pread, -1, (int fd, void* out, size_t bytes, off_t offset), (fd, out, allowed(bytes, 1), offset))
 REPLACE_GIVER(ssize_t, read, -1, (int fd, void* out, size_t bytes), (fd, out, allowed(bytes, 1)))
 REPLACE_GIVER(ssize_t, pwrite, -1, (int fd, const void* data, size_t bytes, off_t offset),
               (fd, data, allowed(bytes, 0), offset))
+
+REPLACED ssize_t pread(int fd, void* out, size_t bytes, off_t offset) {
+  static ssize_t (*real)(int, void*, size_t, off_t);
+  REAL(pread);
+  if (fails("pread")) {
+    errno = faults.error;
+    return -1;
+  }
+  cut(fd);
+  return real(fd, out, allowed(bytes, 1), offset);
+}
+
+REPLACED void* mmap(void* at, size_t bytes, int protection, int flags, int fd, off_t offset) {
+  static void* (*real)(void*, size_t, int, int, int, off_t);
+  REAL(mmap);
+  if (fails("mmap")) {
+    errno = faults.error;
+    return MAP_FAILED;
+  }
+  void* const memory = real(at, bytes, protection, flags, fd, offset);
+  cut(fd);
+  return memory;
+}
 
 /* The descriptor is closed whatever close() says (Linux). */
 REPLACED int close(int fd) {

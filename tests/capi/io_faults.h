@@ -12,7 +12,8 @@ enum {
   FAULT_SHORT = 2,     /* from call `at` on all reads and writes take one byte */
   FAULT_INTERRUPT = 3, /* only calls that may wait are counted; from `at` on every second of them fails */
   FAULT_KILL = 4,      /* the process is killed at call `at` */
-  FAULT_END = 5        /* from call `at` on, reads say that the file has ended */
+  FAULT_END = 5,       /* from call `at` on, reads say that the file has ended */
+  FAULT_CUT = 6        /* the file that call `at` reads or maps is empty from then on */
 };
 
 typedef struct io_faults {

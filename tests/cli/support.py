@@ -13,6 +13,9 @@ import unittest
 PROGRAM = None  # set by run.py
 IO_FAULTS = None  # set by run.py, if it is given
 
+# Writes the folder of a small model.
+TINY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bindings", "tiny_model.py")
+
 # Eight items, seven SIDs; 3,1,2 has two.
 CATALOGUE = {
     "10": (3, 1, 2),

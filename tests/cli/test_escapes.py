@@ -3,8 +3,9 @@ command, as they are in JSON and in pages. SPDX-License-Identifier: Apache-2.0
 """
 import json
 import os
+import subprocess
 
-from support import Case, npy, run
+from support import TINY, Case, data, npy, run
 
 # Titles, colours, lines that look like ours, C1 in UTF-8, writing from right to left, a line separator.
 EVIL = "\x1b]0;owned\x07\x1b[31m\r\nsidbeam: all is well\x7f\u009b2J\u202egnp.\u2066\u2028"
@@ -67,6 +68,25 @@ class Escapes(Case):
     def test_decode(self):
         logits = self.write(FILE + ".npy", npy("<f4", (2, 4), [0.0] * 8))
         self.assertIn(SHOWN, self.clean("decode", self.x, "--logits", logits, "--beams", 4))
+
+    def test_sample(self):
+        logits = self.write(FILE + ".npy", npy("<f4", (2, 4), [0.0] * 8))
+        self.assertIn(SHOWN, self.clean("sample", self.x, "--logits", logits, "--draws", 4, "--seed", 1))
+        self.fails_clean("sample", self.x, "--logits", logits + "absent", "--draws", 4, "--seed", 1)
+
+    def test_run_and_draft(self):
+        if "was built without the runner" in run("draft", "h", "x", "--hidden", "n", "--beams", 1)[2]:
+            self.skipTest("built without the runner")
+        index, model = self.index("--codes", 4, catalogue=[(EVIL, [3, 1, 2])], name="y.sidx"), self.path("model")
+        subprocess.run(["python3", "-B", TINY, model], check=True)
+        question = ["run", model, index, "--offsets", "16,24,32", "--beams", 1]
+        self.assertIn(SHOWN, self.clean(*question, "--history", EVIL))
+        self.fails_clean(*question, "--history", EVIL + "!")
+        self.fails_clean(*question, "--input", self.write(FILE + ".prompts", '{"history": "x"}'))
+        self.fails_clean("run", model + EVIL, index, "--tokens", 1, "--beams", 1)
+        hidden = self.write(FILE + ".npy", npy("<f4", (4, 3), [0.0] * 12))
+        self.assertIn(SHOWN, self.clean("draft", data("gru.sdraft"), index, "--hidden", hidden, "--beams", 1))
+        self.fails_clean("draft", data("gru.sdraft") + EVIL, index, "--hidden", hidden, "--beams", 1)
 
     def test_json_and_pages_keep_what_is_there(self):
         self.assertEqual(self.json("lookup", self.x, "--sid", "1,2")["items"], [EVIL])

@@ -2,19 +2,27 @@
 file or the whole new one, no litter, one line that names the file. SPDX-License-Identifier: Apache-2.0
 """
 import errno
+import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import unittest
 
 import support
-from support import Case, npy
+from support import TINY, Case, data, npy
 
-FAIL, SHORT, INTERRUPT, END = 0, 2, 3, 5  # tests/capi/io_faults.h
+FAIL, SHORT, INTERRUPT, END, CUT = 0, 2, 3, 5, 6  # tests/capi/io_faults.h
 ERRORS = [errno.EIO, errno.ENOSPC, errno.EDQUOT]
 OLD = b"the old file"
+# The words for a failed call, where they are not its name (as in tests/capi/io_rig.c).
+WORDS = {"openat": "create|open|extended attributes", "fallocate": "allocate", "pwrite": "write", "pread": "read",
+         "fsync": "sync", "linkat": "link", "renameat": "rename", "fstat": "stat", "fstatat": "stat", "access": "stat",
+         "readlinkat": "readlink", "mmap": "map", "mkdir": "create", "fchown": "owner", "fchmod": "mode",
+         "fsetxattr": "attribute", "fgetxattr": "attribute", "flistxattr": "attributes",
+         "fremovexattr": "system.posix_acl_access"}
 
 
 @unittest.skipUnless(support.IO_FAULTS, "no library of faults: sanitizers replace the C library's functions too")
@@ -23,11 +31,13 @@ class Faults(Case):
     base = "/dev/shm" if "TMPDIR" not in os.environ and os.access("/dev/shm", os.W_OK) else None
 
     def run_faulty(self, arguments, at, error, kind):
-        """Exit status, standard error, calls counted and the name of the one that failed."""
+        """Exit status, standard error, calls counted and the name of the one that failed; None if a signal ended it."""
         report = self.path("report")
         environment = dict(os.environ, LD_PRELOAD=support.IO_FAULTS, SIDBEAM_IO_FAULT="%d %d %d" % (at, error, kind),
                            SIDBEAM_IO_REPORT=report)
         status, _, err = support.run(*arguments, env=environment)
+        if not os.path.exists(report):
+            return status, err, None, None
         with open(report) as file:
             calls, failed = file.read().split()
         os.remove(report)
@@ -68,6 +78,7 @@ class Faults(Case):
                 failures += 1
                 self.assertEqual((status, err.count("\n")), (1, 1), (at, failed, err))
                 self.assertIn(os.strerror(ERRORS[at % len(ERRORS)]), err, (at, failed))
+                self.assertRegex(err, WORDS.get(failed, failed), at)
                 self.assertIn(self.folder, err, (at, failed))
             if calls <= at:
                 break
@@ -94,19 +105,78 @@ class Faults(Case):
         folder = self.path("out")
         self.fail_everywhere(["convert", self.index(), "--output-dir", folder], folder, 60)
 
+    def test_convert_tells_which_files_are_new(self):
+        folder, index = self.path("out"), self.index()
+        arguments = ["convert", index, "--output-dir", folder]
+        self.ok(*arguments)
+        new, at, mixed = self.contents(folder), 0, 0
+        while True:
+            self.put_old(folder, list(new)[::2])  # the others are absent
+            status, err, calls, _ = self.run_faulty(arguments, at, errno.EIO, FAIL)
+            if calls <= at:
+                break
+            now = self.contents(folder)
+            if status != 0:
+                self.assertEqual(set(now), set(list(new)[::2]))
+                told = err.rstrip().partition("; new in the place of old ones: ")[2]
+                replaced = {name for name in now if now[name] == new[name]}
+                self.assertEqual(set(filter(None, told.split(", "))), replaced, err)
+                mixed += len(replaced) > 0
+            at += 1
+        self.assertGreater(mixed, 3)
+
+    def test_convert_into_a_folder_of_its_own(self):
+        folder, index = self.path("out"), self.index()
+        arguments, at, synced = ["convert", index, "--output-dir", folder], 0, 0
+        self.ok(*arguments)
+        new = self.contents(folder)
+        while True:
+            shutil.rmtree(folder)
+            status, err, calls, failed = self.run_faulty(arguments, at, errno.EIO, FAIL)
+            if calls <= at:
+                break
+            if status == 0:
+                self.assertEqual(self.contents(folder), new)
+            else:
+                self.assertEqual((status, err.count("\n"), os.path.exists(folder)), (1, 1, False), (at, failed, err))
+                self.assertIn(self.folder, err)
+                synced += "cannot sync the folder above" in err
+                os.mkdir(folder)
+            at += 1
+        self.assertEqual((status, synced), (0, 1), err)
+        self.assertEqual(self.contents(folder), new)
+
     def test_page(self):
         folder = self.path("out")
         self.fail_everywhere(["inspect", self.index(), "--html", folder + "/x.html"], folder, 10)
 
-    def test_inputs_that_cannot_be_read(self):
-        index, logits = self.index(), self.write("logits.npy", npy("<f4", (3, 4), [0.5] * 12))
+    def readers(self):
+        """A command for everything that reads a file."""
+        index, logits = self.index("--codes", 4), self.write("logits.npy", npy("<f4", (3, 4), [0.5] * 12))
         ids = self.write("ids.txt", "".join("%d\n" % i for i in range(5)))
         codes = self.write("codes.npy", npy("<i4", (5, 2), list(range(10))))
         text = self.write("a.csv", "item,sid\n1,2\n")
         lcrec = self.write("a.index.json", '{"1": ["<a_1>"]}')
-        for arguments in [("decode", index, "--logits", logits, "--beams", 2), ("plan", "--input", codes, "--ids", ids),
-                          ("plan", "--input", text), ("plan", "--input", lcrec), ("verify", index),
-                          ("lookup", index, "--prefix", "3")]:
+        commands = [["decode", index, "--logits", logits, "--beams", 2], ["plan", "--input", codes, "--ids", ids],
+                    ["plan", "--input", text], ["plan", "--input", lcrec], ["verify", index], ["inspect", index],
+                    ["lookup", index, "--prefix", "3"],
+                    ["sample", index, "--logits", logits, "--draws", 2, "--seed", 1]]
+        if "was built without the runner" not in support.run("draft", "h", "x", "--hidden", "n", "--beams", 1)[2]:
+            commands += self.readers_of_models(index)
+        return commands
+
+    def readers_of_models(self, index):
+        model = self.path("model")
+        subprocess.run(["python3", "-B", TINY, model], check=True)
+        head = shutil.copy(data("gru.sdraft"), self.path("head.sdraft"))
+        hidden = self.write("hidden.npy", npy("<f4", (4, 3), [0.5] * 12))
+        tokens = self.write("map.json", json.dumps([[level * 4 + code for code in range(4)] for level in range(3)]))
+        prompts = self.write("prompts.jsonl", '{"history": ["10"]}\n')
+        return [["draft", head, index, "--hidden", hidden, "--beams", 2],
+                ["run", model, index, "--map", tokens, "--input", prompts, "--beams", 2]]
+
+    def test_inputs_that_cannot_be_read(self):
+        for arguments in self.readers():
             at = 0
             while True:
                 status, err, calls, failed = self.run_faulty(arguments, at, errno.EIO, FAIL)
@@ -114,10 +184,36 @@ class Faults(Case):
                     break
                 if status != 0:
                     self.assertEqual((status, err.count("\n")), (1, 1), (at, failed, err))
+                    self.assertRegex(err, "cannot (%s)" % WORDS.get(failed, failed), at)
                     self.assertIn("Input/output error", err)
                     self.assertIn(self.folder, err)
                 at += 1
             self.assertEqual((status, at > 3), (0, True), err)
+
+    def test_inputs_that_are_truncated_while_they_are_read(self):
+        commands = self.readers()
+        commands.append(["convert", commands[0][1], "--output-dir", self.path("static")])
+        inputs = {}
+        for folder, _, names in os.walk(self.folder):
+            inputs.update({os.path.join(folder, name): self.read(os.path.join(folder, name)) for name in names})
+        for arguments in commands:
+            at, signals = 0, 0
+            while True:
+                status, err, calls, _ = self.run_faulty(arguments, at, 0, CUT)
+                for path, content in inputs.items():
+                    self.write(path, content)
+                if status == 0 and calls <= at:
+                    break
+                signals += calls is None
+                if status != 0:
+                    self.assertEqual((status, err.count("\n")), (1, 1), (at, err))
+                    self.assertTrue(err.startswith("sidbeam %s: " % arguments[0]), err)
+                    self.assertRegex(err, "cannot read .*: truncated while it was read" if calls is None
+                                     else "ended at byte|ends at byte|expected", (at, arguments[0]))
+                    self.assertIn(self.folder, err)
+                shutil.rmtree(self.path("static"), ignore_errors=True)
+                at += 1
+            self.assertEqual(signals > 0, arguments[0] not in ["plan", "convert"], arguments)
 
     def test_inputs_that_end_early(self):
         ids = self.write("ids.txt", "".join("%d\n" % i for i in range(5)))

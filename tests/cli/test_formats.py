@@ -262,6 +262,9 @@ class BadRows(Bad):
         self.bad("a.csv':2: empty SID", "a.csv", "item,sid\n1,\n")
         self.bad("a.npy': row 1: empty SID", "a.npy", npy("<i4", (2, 2), [0, -1, -1, -1]), "--variable-length")
         self.bad("SIDs of 3 codes, expected 4 (--levels)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--levels", "4")
+        # By the header, before rows of any width are read.
+        self.bad("SIDs of 1000000 codes, expected at most 64", "a.npy", npy("|i1", (1, 1000000), b"\xff" * 1000000),
+                 "--levels", "4", "--variable-length")
         self.bad("SIDs of 3 codes, expected 2 (--codes)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--codes", "1,1")
         self.bad("SIDs of 3 codes, expected 4", "a.bin", struct.pack("<q3i", 1, 0, 0, 0), "--format", "xllm",
                  "--levels",

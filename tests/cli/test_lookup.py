@@ -1,6 +1,8 @@
 """sidbeam lookup: the three questions, exactly in their JSON form.
 SPDX-License-Identifier: Apache-2.0
 """
+import struct
+
 from support import Case
 
 
@@ -45,6 +47,17 @@ class Lookup(Case):
             index = self.index("--kinds", kinds, name="y.sidx")
             for question in [("--prefix", "3"), ("--prefix", ""), ("--sid", "3,1,2"), ("--item", "13")]:
                 self.assertEqual(self.json("lookup", index, *question), self.json("lookup", self.x, *question), kinds)
+
+    def test_more_continuations_than_codes(self):
+        """Damage that opening does not see: the first node has the children of the second too."""
+        rows = [(str(i), [i // 10, i % 10]) for i in range(40)]
+        index = self.index("--codes", "4,10", catalogue=rows, name="y.sidx")
+        data = self.read("y.sidx")
+        row_pointers = struct.pack("<5I", 0, 10, 20, 30, 40)
+        self.assertEqual(data.count(row_pointers), 2)  # and the ordinals, which are the same
+        self.write("y.sidx", data.replace(row_pointers, struct.pack("<5I", 0, 20, 20, 30, 40)))
+        self.fails("y.sidx': 11 codes follow a prefix of 1, expected at most 10: the index is damaged", "lookup", index,
+                   "--prefix", "0")
 
     def test_text(self):
         self.assertIn("next codes  0,1\n", self.ok("lookup", self.x, "--prefix", "3"))

@@ -10,9 +10,8 @@ import subprocess
 import unittest
 
 import support
-from support import CATALOGUE, Case, data
+from support import CATALOGUE, TINY, Case, data
 
-TINY = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "bindings", "tiny_model.py")
 FIFTY_TOKENS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "unit", "models", "llama")
 OFFSETS = ["--offsets", "16,24,32"]
 
@@ -279,6 +278,8 @@ class Input(Run):
         for line, text in [
                 ("{", "':2: not JSON"),
                 ("[1]", "':2: expected an object with either"),
+                ('{"tokens": [1], "tokens": [2]}', '\':2: "tokens" comes twice in one object'),
+                ('{"history": [10], "a": 1, "a": 1}', '\':2: "a" comes twice in one object'),
                 ('{"user": 1}', "':2: expected an object with either"),
                 ('{"tokens": [1], "history": [10]}', "':2: expected an object with either"),
                 ('{"tokens": 1}', '\':2: "tokens": expected an array'),

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cfenv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "runner_folder.h"
+#include "support/float_mode.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -328,6 +330,22 @@ TEST(RunnerConfig, RefusesSizesOfAnyOtherKind) {
   expect_corrupt("attention_bias 'false'", with("Llama-3.2-1B", {{"attention_bias", "false"}}));
   expect_corrupt("hidden_act 1, expected a string", with("Llama-3.2-1B", {{"hidden_act", 1}}));
   expect_corrupt("relative_attention_num_buckets 3", with("t5-small", {{"relative_attention_num_buckets", 3}}));
+}
+
+TEST(RunnerConfig, NumbersAreTheSameInEveryRoundingModeOfTheCaller) {
+  const Json odd = with("Llama-3.2-1B", {{"rope_theta", 1e6 / 7}}), wrong = with("t5-small", {{"d_model", 1.0 / 3}});
+  for (const int rounding : {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO}) {
+    SCOPED_TRACE(rounding);
+    std::fesetround(rounding);
+    double theta = 0.0;
+    {
+      const DefaultFloatMode mode;  // that of the ABI's edge, which leaves the x87's alone
+      theta = read(odd).rope.theta;
+      expect_corrupt("d_model 0.333333333, expected an integer", wrong);
+    }
+    std::fesetround(FE_TONEAREST);
+    EXPECT_EQ(theta, 1e6 / 7);
+  }
 }
 
 TEST(RunnerConfig, RefusesWhatIsNoJsonObject) {

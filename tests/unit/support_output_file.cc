@@ -219,6 +219,24 @@ TEST_F(OutputFileTest, WritesIntoAFolderThatMovesMeanwhile) {
   EXPECT_EQ(entries(), 1u);
 }
 
+TEST_F(OutputFileTest, WithdrawsANewFileThatReplacedNone) {
+  const auto withdraw = [this](bool commit) {
+    OutputFile file(path_.c_str(), false);
+    file.write("new", 3);
+    file.sync();
+    if (commit) file.commit();
+    return file.withdraw();
+  };
+  EXPECT_FALSE(withdraw(true));
+  EXPECT_EQ(entries(), 0u);
+  put("old");
+  EXPECT_FALSE(withdraw(false));
+  EXPECT_EQ(content(), "old");
+  EXPECT_TRUE(withdraw(true));
+  EXPECT_EQ(content(), "new");
+  EXPECT_EQ(entries(), 1u);
+}
+
 TEST_F(OutputFileTest, SweepsWhatDeadWritersLeftAndNothingElse) {
   const auto there = [this](const std::string& name) { return fs::exists(fs::symlink_status(folder_ / name)); };
   for (const char digit : {'1', '2'}) std::ofstream(folder_ / leftover_name(digit)) << "half";

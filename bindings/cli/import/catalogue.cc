@@ -72,7 +72,8 @@ Shape given_shape(const ImportOptions& import, const CatalogueFiles& files) {
                   std::to_string(shape.levels) + (import.levels > 0 ? " (--levels)" : " (--codes)"));
   }
   if (shape.levels == 0) shape.levels = levels;
-  if (shape.levels > SIDBEAM_MAX_LEVELS) {
+  // Rows that are padded may be wider than --levels, but a row is read as a whole.
+  if (std::max(shape.levels, levels) > SIDBEAM_MAX_LEVELS) {
     throw Failure("'" + import.input + "': SIDs of " + std::to_string(levels) + " codes, expected at most " +
                   std::to_string(int{SIDBEAM_MAX_LEVELS}));
   }

@@ -1,10 +1,10 @@
 // JSON lines: {"item": "B07", "sid": [3, 1, 2], "priority": 5}, one per line; blank lines and other fields are passed
-// over. SPDX-License-Identifier: Apache-2.0
+// over.
+// SPDX-License-Identifier: Apache-2.0
 #include <simdjson.h>
 
-#include <algorithm>
-
 #include "../failure.h"
+#include "../keys.h"
 #include "source.h"
 
 namespace cli {
@@ -46,22 +46,13 @@ class JsonlSource final : public Source {
     }
     dom::object object;
     if (root.get(object)) fail("expected an object {\"" + item_ + "\": ..., \"" + sid_ + "\": [...]}");
-    check_keys(object);
+    if (const std::string complaint = keys_.complaint(object); !complaint.empty()) fail(complaint);
     read_sid(batch, object);
     read_item(batch, object);
     int64_t priority = 0;
     const auto error = object[priority_].get(priority);
     if (error && error != simdjson::NO_SUCH_FIELD) fail("\"" + priority_ + "\": expected an integer");
     batch.priorities.push_back(priority);
-  }
-
-  // Nobody can say which of two values is meant.
-  void check_keys(const dom::object& object) {
-    keys_.clear();
-    for (const dom::key_value_pair& field : object) keys_.push_back(field.key);
-    std::sort(keys_.begin(), keys_.end());
-    const auto twice = std::adjacent_find(keys_.begin(), keys_.end());
-    if (twice != keys_.end()) fail("\"" + std::string(*twice) + "\" comes twice in one object");
   }
 
   void read_sid(Batch& batch, const dom::object& object) {
@@ -91,7 +82,7 @@ class JsonlSource final : public Source {
   TextReader text_;
   std::string item_ = "item", sid_ = "sid", priority_ = "priority";
   dom::parser parser_;
-  std::vector<std::string_view> keys_;
+  KeyCheck keys_;
   int64_t line_ = 0;
 };
 

@@ -173,6 +173,23 @@ def test_constraints_widths_and_bad_rows(tmp_path: Any, index: sidbeam.Index) ->
     assert drafts.live.tolist() == [M, 0, M] and drafts.errors.tolist() == [0, sidbeam.SlotError.BAD_ROW, 0]
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_an_owner_that_cannot_be_kept(tmp_path: Any) -> None:
+    path = tmp_path / "head"
+    path.write_text("old")
+    for folder in (tmp_path, *list(tmp_path.parents)[:-2]):
+        folder.chmod(0o777)
+    os.seteuid(1234)
+    try:
+        with pytest.raises(sidbeam.IOFailure, match="cannot keep the owner of '.*head': Operation not permitted"):
+            draft.write(path, **arrays())
+        assert path.read_text() == "old"
+        draft.write(path, **arrays(), allow_attribute_loss=True)
+    finally:
+        os.seteuid(0)
+    assert path.stat().st_uid == 1234 and sidbeam.DraftHead.open(path).info.levels == L
+
+
 def test_what_is_refused(tmp_path: Any, index: sidbeam.Index) -> None:
     path = tmp_path / "head"
     draft.write(path, **arrays(), codebook="books")

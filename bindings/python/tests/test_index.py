@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import mmap
 import os
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,15 @@ def test_metadata_and_codebook() -> None:
         sidbeam.Index.build(SIDS, metadata={"a\0b": "c"})
     with pytest.raises(TypeError, match="value is int, expected a str"):
         sidbeam.Index.build(SIDS, metadata={"a": 1})
+
+
+@pytest.mark.skipif("SIDBEAM_CLI" not in os.environ, reason="SIDBEAM_CLI does not name the command; test.sh does")
+def test_texts_that_are_no_utf8(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"item": 1, "sid": [0]}\n')
+    command = [os.environ["SIDBEAM_CLI"], "build", "--input", tmp_path / "a.jsonl", "--output", tmp_path / "a.sidx"]
+    subprocess.run([*command, "--metadata", b"a\xff=\xe9b", "--codebook", b"c\xc3"], check=True, capture_output=True)
+    index = sidbeam.Index.open(tmp_path / "a.sidx")
+    assert index.metadata == {"a\ufffd": "\ufffdb"} and index.codebook == "c\ufffd"
 
 
 @pytest.mark.parametrize("residency", ["map", "prefault", "copy"])

@@ -1,4 +1,5 @@
 # Paths from runtime/, also for the emulated plugin of tests/gpu.
+# SPDX-License-Identifier: Apache-2.0
 set(cuda_host_sources
   backend/cuda/device.cc
   backend/cuda/lists.cc

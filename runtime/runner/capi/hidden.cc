@@ -10,6 +10,7 @@
 #include "runner/hidden/hidden_step.h"
 #include "support/arguments.h"
 #include "support/parallel.h"
+#include "support/strides.h"
 
 using sidbeam::capi::read_struct;
 using sidbeam::capi::require;
@@ -50,7 +51,10 @@ void check_weights(const sidbeam_output_layer_config& config) {
   check_range("config.device_id", config.device_id, 0, cpu ? 0 : INT32_MAX);
   check_range("config.columns", config.columns, 1, INT32_MAX);
   check_range("config.width", config.width, 1, kMostWidth);
-  if (config.row_stride != 0) check_range("config.row_stride", config.row_stride, config.width, INT64_MAX / 8);
+  if (config.row_stride != 0) {
+    check_range("config.row_stride", config.row_stride, config.width, INT64_MAX / 8);
+    check_stride("config.row_stride", config.columns, config.row_stride);
+  }
   require(config.weights, "config.weights");
   const uintptr_t element = config.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
   if (reinterpret_cast<uintptr_t>(config.weights) % element != 0)

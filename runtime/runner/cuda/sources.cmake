@@ -1,4 +1,5 @@
 # Paths from runtime/, also for the emulated plugin of tests/gpu.
+# SPDX-License-Identifier: Apache-2.0
 set(runner_cuda_host_sources
   runner/cuda/attention.cc
   runner/cuda/attention_plan.cc

@@ -132,9 +132,10 @@ DraftHead* make_draft_head(std::span<const uint8_t> file, const Allocator& alloc
 
 DraftHead* open_draft_head(const char* path, const Allocator& allocator) {
   const InputFile input = open_file(path);
-  if (input.bytes == 0) return make_draft_head({}, allocator);
-  const Mapping mapping(input, path, /*prefault=*/false);
-  return make_draft_head({mapping.data(), static_cast<size_t>(mapping.size())}, allocator);
+  // Not mapped: what is checked must be what is packed, and a file that is truncated meanwhile an error.
+  Buffer<uint8_t> file(allocator, input.bytes);
+  read_file(input, path, 0, file.data(), input.bytes);
+  return make_draft_head({file.data(), static_cast<size_t>(input.bytes)}, allocator);
 }
 
 }  // namespace sidbeam::runner

@@ -109,7 +109,7 @@ void write_draft_head(const char* path, const sidbeam_draft_weights& weights) {
   header.file_bytes = aligned(end);
   const std::vector<uint8_t> bytes = encode_draft_header(header);
 
-  OutputFile file(path, /*allow_attribute_loss=*/false);
+  OutputFile file(path, weights.allow_attribute_loss != 0);
   file.reserve(static_cast<int64_t>(header.file_bytes));
   file.write(bytes.data(), static_cast<int64_t>(bytes.size()));
   uint64_t written = bytes.size();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/formats/checkpoint.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "runner/formats/text_file.h"
@@ -12,8 +10,6 @@ namespace sidbeam::runner {
 namespace {
 
 constexpr int64_t kMostIndexBytes = int64_t{16} << 20;
-
-bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
 
 int64_t size_of(StoredType type) { return type == StoredType::kF32 ? 4 : 2; }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/formats/config.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -100,7 +98,7 @@ int32_t read_start_token(const ObjectReader& file, const std::string& folder, in
     return from.has(kName) ? static_cast<int32_t>(from.integer(kName, 0, vocabulary - 1)) : -1;
   };
   const std::string generation = path_within(folder, "generation_config.json");
-  if (::access(generation.c_str(), F_OK) == 0) {
+  if (exists(generation)) {
     const Fields fields(generation);
     const int32_t found = token(ObjectReader(fields));
     if (found >= 0) return found;

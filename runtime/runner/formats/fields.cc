@@ -9,6 +9,7 @@
 
 #include "runner/formats/text_file.h"
 #include "support/error.h"
+#include "support/float_mode.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -16,6 +17,7 @@ namespace {
 constexpr int64_t kMostBytes = int64_t{1} << 20;
 
 std::string format(double value) {
+  const DefaultFloatEnvironment environment;  // printf rounds numbers as the x87 is told to
   char text[32];
   std::snprintf(text, sizeof text, "%.9g", value);
   return text;

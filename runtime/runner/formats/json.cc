@@ -7,6 +7,7 @@
 #include <string>
 
 #include "support/error.h"
+#include "support/float_mode.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -92,6 +93,7 @@ const char* name_of(JsonKind kind) {
 }
 
 void read_json(const char* path, std::string_view text, JsonEvents& events) {
+  const DefaultFloatEnvironment environment;  // strtod rounds numbers as the x87 is told to
   Handler handler(path, events);
   nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/formats/text_file.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
 #include "support/error.h"
 #include "support/mapped_file.h"
 
@@ -8,6 +13,12 @@ namespace sidbeam::runner {
 
 std::string path_within(const std::string& folder, const char* name) {
   return folder.empty() ? name : folder + "/" + name;
+}
+
+bool exists(const std::string& path) {
+  if (::access(path.c_str(), F_OK) == 0) return true;
+  if (errno == ENOENT || errno == ENOTDIR) return false;
+  fail(SIDBEAM_IO_ERROR, "cannot stat '%.300s': %s", path.c_str(), strerrordesc_np(errno));
 }
 
 std::string read_text(const char* path, int64_t most) {

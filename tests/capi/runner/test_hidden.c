@@ -120,6 +120,10 @@ static void layers_that_cannot_be_are_refused(void) {
   config = layer_config();
   config.row_stride = WIDTH - 1;
   CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_INVALID_ARGUMENT, "config.row_stride is 4");
+  /* The last row's offset is one of elements, but not of bytes. */
+  config.row_stride = INT64_MAX / (CODES - 1) / 4;
+  CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.row_stride is 768614336404564650, which overflows over 4 of them");
   config = layer_config();
   config.dtype = 3;
   CHECK_FAILS(sidbeam_output_layer_create(&config, &layer, &err), SIDBEAM_INVALID_ARGUMENT, "config.dtype is 3");

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tiny_model.h"
 
 #include <sys/stat.h>

@@ -796,7 +796,7 @@ extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
 extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_331 arg1, swig_type_332 arg2);
 extern swig_type_333 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5);
-extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_type_344 arg7);
+extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_intgo arg7, swig_type_344 arg8);
 extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_345 arg9);
 extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_348 arg7, swig_type_349 arg8, swig_type_350 arg9, swig_type_351 arg10, swig_type_352 arg11, swig_type_353 arg12, swig_type_354 arg13, swig_type_355 arg14, swig_type_356 arg15, swig_type_357 arg16, swig_type_358 arg17, swig_type_359 arg18, swig_type_360 arg19);
 extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_361 arg1, swig_type_362 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_363 arg6, swig_type_364 arg7, swig_type_365 arg8, swig_type_366 arg9, float arg10, swig_intgo arg11, swig_type_367 arg12);
@@ -4616,7 +4616,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	return swig_r
 }
 
-func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte, arg5 []int64, arg6 string, arg7 []byte) {
+func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte, arg5 []int64, arg6 string, arg7 int, arg8 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4624,7 +4624,8 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_338)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_6)))
+	_swig_i_7 := arg8
+	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_338)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4644,7 +4645,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 		Swig_escape_val = arg6
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg7
+		Swig_escape_val = arg8
 	}
 }
 

@@ -1425,8 +1425,8 @@ static inline int fl_enter_constraints(fl_constraints* out, flat_in_i64 handles,
 
 #endif
 
-/* How slots of a start, or logits rows of a stateless call, are sampled. See flat.h. SPDX-License-Identifier:
- * Apache-2.0 */
+/* How slots of a start, or logits rows of a stateless call, are sampled. See flat.h.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_SAMPLING_H
 #define SIDBEAM_FLAT_SAMPLING_H
 
@@ -2872,7 +2872,8 @@ static inline void fl_draft_list(const int64_t* shape, int64_t list, flat_in_i32
 /* shape [FLAT_DRAFT_SHAPE_COUNT]; codes [L]; offsets [FLAT_DRAFT_LISTS, L]: where each array begins in `bytes`, -1 for
  * none; lists are in the order of sidbeam_draft_weights. */
 static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, flat_in_i32 codes, flat_in_bytes bytes,
-                                         flat_in_i64 offsets, const char* codebook, sidbeam_error* err) {
+                                         flat_in_i64 offsets, const char* codebook, int32_t allow_attribute_loss,
+                                         sidbeam_error* err) {
   sidbeam_draft_weights weights = SIDBEAM_DRAFT_WEIGHTS_INIT;
   const void* arrays[FLAT_DRAFT_LISTS][SIDBEAM_MAX_LEVELS];
   int64_t list;
@@ -2902,6 +2903,7 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   weights.recurrent_weights = arrays[5];
   weights.recurrent_biases = arrays[6];
   weights.codebook = codebook;
+  weights.allow_attribute_loss = allow_attribute_loss;
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
@@ -9210,14 +9212,15 @@ long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
   flat_in_bytes arg4 ;
   flat_in_i64 arg5 ;
   char *arg6 = (char *) 0 ;
-  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  int32_t arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
   
   
   arg1 = (char *)malloc(_swig_go_0.n + 1);
@@ -9245,11 +9248,12 @@ void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, 
   memcpy(arg6, _swig_go_5.p, _swig_go_5.n);
   arg6[_swig_go_5.n] = '\0';
   
+  arg7 = (int32_t)_swig_go_6; 
   {
-    arg7 = (sidbeam_error*)_swig_go_6.array; 
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
   }
   
-  flat_draft_head_write((char const *)arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7);
+  flat_draft_head_write((char const *)arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7,arg8);
   
   free(arg1); 
   free(arg6); 

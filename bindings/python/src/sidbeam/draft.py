@@ -351,6 +351,7 @@ def write(
     transition: Union[None, Transition, str] = None,
     dtype: Union[DType, str] = DType.F32,
     codebook: str = "",
+    allow_attribute_loss: bool = False,
 ) -> None:
     """Writes a head's file, which appears whole or not at all. Arrays are as PyTorch has them, outputs by inputs.
 
@@ -361,6 +362,7 @@ def write(
       direction, or ``(W_i, b_i, W_r, b_r)``; biases may be None. None with "add" and "none".
     - ``transition``: None: "rnn" or "gru", as the shapes of W_r say, "add" with embeddings alone, else "none".
     - ``dtype``: what is stored: "f32", or "f16" or "bf16", rounded to nearest.
+    - ``allow_attribute_loss``: as in :class:`Builder`.
 
     Raises :class:`InvalidArgument` (an array of another shape, or with a number that ``dtype`` cannot hold: the message
     names it; a transition of another kind), :class:`IOFailure`.
@@ -380,4 +382,5 @@ def write(
         data,
         np.array(offsets, np.int64),
         codebook,
+        bool(allow_attribute_loss),
     )

@@ -200,14 +200,14 @@ class Index(Handle):
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The texts that the builder kept, sorted by key."""
+        """The texts that the builder kept, sorted by key. Bytes that are not UTF-8 come as U+FFFD."""
         texts = {}
         sizes = np.zeros(2, np.int64)
         for i in range(self.info.metadata_count):
             _native.flat_index_get_metadata(self._handle, i, sizes, None, None)
             key, value = bytearray(int(sizes[0])), bytearray(int(sizes[1]))
             _native.flat_index_get_metadata(self._handle, i, sizes, key, value)
-            texts[key.decode()] = value.decode()
+            texts[key.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
         return texts
 
     @property
@@ -215,7 +215,7 @@ class Index(Handle):
         """The fingerprint of the codebook that the builder was given; "" where there was none."""
         text = bytearray(_native.flat_index_codebook(self._handle, None))
         _native.flat_index_codebook(self._handle, text)
-        return text.decode()
+        return text.decode("utf-8", "replace")
 
     @property
     def sections(self) -> list[Section]:

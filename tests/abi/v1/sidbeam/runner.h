@@ -92,7 +92,8 @@ typedef struct sidbeam_model_info {
   { (uint32_t)sizeof(sidbeam_model_info), {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens the folder of a checkpoint: config.json, and model.safetensors or the shards that model.safetensors.index.json
- * names. Nothing of it is needed afterwards. *out gets one reference.
+ * names. Its weights are mapped while they are packed: a file that is truncated during the call is SIGBUS. Nothing of
+ * it is needed afterwards. *out gets one reference.
  * Errors: INVALID_ARGUMENT (config), IO_ERROR, CORRUPT (a file that is not what its name says, a tensor of another
  * shape, one that is missing: the message names it), UNSUPPORTED (a model of another family, a setting that is not
  * implemented), NO_DEVICE, OUT_OF_MEMORY. */

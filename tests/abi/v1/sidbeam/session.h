@@ -248,7 +248,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_step(
  * last; beams that are dead, ended, or of a slot that is idle or done have none. A column that stands for several codes
  * is named once per code. Beam m of the i-th slot of the list has the columns offsets[i*M + m] .. offsets[i*M + m + 1];
  * offsets [count * M + 1] count them all, and the first `capacity` are written to columns (may be NULL with capacity
- * 0). lse_given is 1 if that step will bring sidbeam_step_args.lse.
+ * 0), of which the rest may hold anything afterwards. lse_given is 1 if that step will bring sidbeam_step_args.lse.
  * On CUDA all arrays are in the device's memory, `slots` included, and are written on `stream` (CUDA stream; not read
  * on the CPU); the call may be captured, like the step that it comes before. Entries of the list that a step passes
  * over have no columns; a column from 2^31 on is named -1.

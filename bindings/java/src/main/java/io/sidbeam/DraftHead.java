@@ -39,7 +39,8 @@ public final class DraftHead extends NativeObject {
     DraftWeights w = Buffers.given(weights, "weights");
     NativeLibrary.loadRunner();
     long[] shape = {w.codes.length, w.hidden, w.embedding, w.input.code, w.transition.code, w.dtype.code};
-    Native.flat_draft_head_write(name, shape, w.codes, w.bytes(), w.offsets, Text.in(w.codebook, "codebook"));
+    Native.flat_draft_head_write(name, shape, w.codes, w.bytes(), w.offsets, Text.in(w.codebook, "codebook"),
+        w.allowAttributeLoss ? 1 : 0);
   }
 
   /**

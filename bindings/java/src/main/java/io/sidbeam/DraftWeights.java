@@ -20,6 +20,7 @@ public final class DraftWeights {
   DraftInput input = DraftInput.BOTH;
   DraftTransition transition = DraftTransition.RNN;
   String codebook = "";
+  boolean allowAttributeLoss;
 
   /**
    * No arrays yet.
@@ -68,6 +69,17 @@ public final class DraftWeights {
    */
   public DraftWeights codebook(String codebook) {
     this.codebook = Buffers.given(codebook, "codebook");
+    return this;
+  }
+
+  /**
+   * Whether a file is replaced even if its owner, mode, access list (ACL) or an extended attribute cannot be kept.
+   *
+   * @param allow default false
+   * @return this
+   */
+  public DraftWeights allowAttributeLoss(boolean allow) {
+    allowAttributeLoss = allow;
     return this;
   }
 

@@ -8,6 +8,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -16,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -240,6 +243,18 @@ class DraftTest {
     head.close();
     refused(Status.BAD_STATE, "draft head is closed", head::info);
     refused(Status.BAD_STATE, "draft head is closed", () -> new DraftDecoder(new DraftConfig(head, index)));
+  }
+
+  @Test
+  void keepsTheModeOfTheFileThatItReplaces() throws Exception {
+    Path file = Files.writeString(folder.resolve("old"), "old");
+    Set<PosixFilePermission> mode = PosixFilePermissions.fromString("rw----r--");
+    Files.setPosixFilePermissions(file, mode);
+    for (boolean allow : new boolean[] {false, true}) {
+      DraftHead.write(file, weights(DType.F32).allowAttributeLoss(allow));
+      assertEquals(mode, Files.getPosixFilePermissions(file));
+      DraftHead.open(file).close();
+    }
   }
 
   @Test
