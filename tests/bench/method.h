@@ -14,8 +14,9 @@ struct Shape {
   int64_t columns = 1, offset = 0;
   int32_t normalization = SIDBEAM_NORMALIZE_FULL;  // or LEVEL
   int32_t dtype = SIDBEAM_DTYPE_F32;
-  const float* lse = nullptr;  // of every row of the ring, where the caller knows it
-  bool ends = false;           // code V - 1 is the end of a SID (Catalogue::ends)
+  const float* lse = nullptr;     // of every row of the ring, where the caller knows it
+  bool ends = false;              // code V - 1 is the end of a SID (Catalogue::ends)
+  float inverse_temperature = 0;  // the library's alone; 0: 1
 };
 
 // Views of a method's arrays, [slots, beams]; live beams of a slot come first, in the order of the contract

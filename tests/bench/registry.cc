@@ -34,6 +34,15 @@ MethodPointer draws(World& world, const Shape& shape) {
   return std::make_unique<SidbeamMethod>(world.runtime(), world.constraint(kinds), shape, strategy, top_k, drawing);
 }
 
+// At another temperature, which no baseline has. Mode SEARCH or SAMPLE.
+template <int32_t mode>
+MethodPointer warm(World& world, const Shape& given) {
+  Shape shape = given;
+  shape.inverse_temperature = 0.8F;
+  return std::make_unique<SidbeamMethod>(world.runtime(), world.constraint(SIDBEAM_KIND_TRIE), shape,
+                                         SIDBEAM_STRATEGY_TRIE, 0, Drawing{mode, 0, 1});
+}
+
 // Scores over the valid codes. P, of which the beams have the log of the mass, is of the row or of the valid codes too.
 template <int32_t mode, int32_t normalization>
 MethodPointer valid(World& world, const Shape& given) {
@@ -115,6 +124,8 @@ constexpr MethodEntry kMethods[] = {
     {"hash_set", masked_by<make_hash_set>, 32, "unmasked_nth", Promise::kConstrained},
     {"ppv_exact", masked_by<make_prefix_verification>, 0, "unmasked_nth", Promise::kConstrained},
     {"ppv_top50", ppv_top, 0, "unmasked_nth", Promise::kApproximate},
+    {"trie_warm", warm<SIDBEAM_MODE_SEARCH>, 6, "", Promise::kNoBeams},
+    {"draws_warm", warm<SIDBEAM_MODE_SAMPLE>, 6, "", Promise::kDrawn},
     {"valid", valid<SIDBEAM_MODE_SEARCH, SIDBEAM_NORMALIZE_VALID>, 6, "", Promise::kNoBeams},
     {"stochastic", valid<SIDBEAM_MODE_STOCHASTIC, SIDBEAM_NORMALIZE_VALID>, 6, "", Promise::kNoBeams},
     {"stochastic_mass", valid<SIDBEAM_MODE_STOCHASTIC, SIDBEAM_NORMALIZE_FULL>, 6, "", Promise::kNoBeams},
@@ -141,6 +152,7 @@ constexpr MethodEntry kMethods[] = {
     {"draws_ppv", draws_by<make_prefix_verification>, 0, "", Promise::kDrawn, false, false, "draws"},
     {"draws_ppv_top50", draws_by<make_prefix_verification, 50>, 0, "", Promise::kDrawn, false, false, "draws_top50"},
     {"draws_split_top50", draws_by<make_split_verification, 50>, 0, "", Promise::kDrawn, false, false, "draws_top50"},
+    {"draws_pieces_top50", draws_by<make_pieces_verification, 50>, 0, "", Promise::kDrawn, false, false, "draws_top50"},
     {"philox", random_numbers, 0, "", Promise::kNoBeams},
     {"flashrec", flashrec, 12, "unmasked_nth", Promise::kApproximate},
 };

@@ -85,6 +85,7 @@ void SidbeamMethod::step(int32_t, const Rows& rows) {
                               : sidbeam_rows_dense(rows.ring, rows.dtype, 0, rows.ring_rows, rows.columns);
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
   args.rows = &logits;
+  args.inverse_temperature = shape_.inverse_temperature;
   if (shape_.lse != nullptr) args.lse = shape_.lse + (dense ? rows.first : 0);
   if (!dense) {
     for (int64_t i = 0; i < all; ++i) row_map_.data()[i] = static_cast<int32_t>(rows.number(0, i));

@@ -71,6 +71,7 @@ void figure_one(Context& context) {
     const Case where = {{"example", "figure 1"}, {"K", int64_t{rounds}}};
     add(context, where, "DISC", "nats", kl);
     add(context, where, "its bound", "nats", bound);
+    add(context, where, "DISC", "draws per result", disc.draws);
     add(context, where, "plain", "nats", kl_of(laws, laws.plain));
   }
   table.print();

@@ -29,16 +29,30 @@ void print_ratio(Context& context, const Case& where, const std::map<std::string
 
 // Rows as they were drawn.
 void broad_rows(Context& context, World& world, DecodeCase decode) {
-  decode.methods = {"trie",  "draws",      "draws_sorted",    "none",  "draws_none",
-                    "valid", "stochastic", "stochastic_mass", "philox"};
+  decode.methods = {"trie",       "draws", "sorted",     "draws_sorted",    "none",
+                    "draws_none", "valid", "stochastic", "stochastic_mass", "philox"};
   decode.more = {{"model", "none"}};
   const std::map<std::string, StepTimes> us = run_decode(context, world, decode);
   const Case where = where_of(world, decode);
   print_ratio(context, where, us, "draws", "trie");
+  print_ratio(context, where, us, "draws_sorted", "sorted");
   print_ratio(context, where, us, "draws_sorted", "draws");
   print_ratio(context, where, us, "draws_none", "none");
   print_ratio(context, where, us, "stochastic", "valid");
   print_ratio(context, where, us, "philox", "draws");
+}
+
+// The same rows at another temperature, and in half the bytes.
+void warm_and_half_rows(Context& context, World& world, DecodeCase decode) {
+  decode.methods = {"trie", "draws", "trie_warm", "draws_warm"};
+  decode.thread_time = true;
+  for (const int32_t dtype : {SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_BF16}) {
+    decode.shape.dtype = dtype;
+    decode.more = {{"model", "none"}, {"dtype", dtype == SIDBEAM_DTYPE_F32 ? "f32" : "bf16"}};
+    const std::map<std::string, StepTimes> us = run_decode(context, world, decode);
+    print_ratio(context, where_of(world, decode), us, "draws", "trie");
+    print_ratio(context, where_of(world, decode), us, "draws_warm", "trie_warm");
+  }
 }
 
 // The same rows truncated: without a mask no draw dies, and nothing has peaked them.
@@ -53,13 +67,14 @@ void broad_truncated_rows(Context& context, World& world, DecodeCase decode) {
 
 // A model that knows the catalogue, under which truncated draws live on.
 void learned_rows(Context& context, World& world, DecodeCase decode) {
-  decode.methods = {"trie", "draws", "draws_top50", "draws_p95", "draws_sorted", "draws_sorted_top50"};
+  decode.methods = {"trie", "draws", "draws_top50", "draws_p95", "sorted", "draws_sorted", "draws_sorted_top50"};
   decode.make_rows = make_learned_rows;
   decode.thread_time = true;
   decode.more = {{"model", "learned"}};
   const std::map<std::string, StepTimes> us = run_decode(context, world, decode);
   for (const char* name : {"draws", "draws_top50", "draws_p95", "draws_sorted", "draws_sorted_top50"})
     print_ratio(context, where_of(world, decode), us, name, "trie");
+  print_ratio(context, where_of(world, decode), us, "draws_sorted", "sorted");
 }
 
 double per_draw(const Shape& shape, double us_per_step) {
@@ -93,6 +108,7 @@ void disc_rounds(Context& context, World& world, const DecodeCase& decode, int32
     context.json.add({decode.table, where, "DISC", "rows per result", exactly(disc.rows / results), ""});
     context.json.add(
         {decode.table, where, "DISC", "draws per result", exactly(disc.draws / results), "as the paper counts"});
+    context.json.add({decode.table, where, "DISC", "share accepted", exactly(disc.accepted / results), ""});
     table.row({"K=" + std::to_string(rounds), figure(rate.median), figure(rate.p10), figure(rate.p90),
                figure(disc.rows / results), figure(disc.draws / results), figure(disc.accepted / results),
                figure(1e6 / rate.median / (plain_us * disc.rows / results))});
@@ -179,6 +195,7 @@ void draws_table(Context& context) {
     decode.table = "draws";
     decode.shape = shape_of(world.catalogue(), 2, context.options.quick ? 10 : kBeams);
     broad_rows(context, world, decode);
+    warm_and_half_rows(context, world, decode);
     broad_truncated_rows(context, world, decode);
     learned_rows(context, world, decode);
     if (context.options.quick) return;
@@ -217,6 +234,7 @@ void quality_table(Context& context) {
   const oracle::Law exact = oracle::exact_law(laws);
   const double mass = oracle::mass_of(laws);
   std::printf("P of the catalogue: %.4f\n", mass);
+  context.json.add({"quality", where_of(world, decode), "catalogue", "probability", exactly(mass), "by enumeration"});
   TextTable table;
   table.row({"quality", "us per result", "KL, nats"});
   const auto point = [&](const char* label, const char* method, double draws, double kl) {

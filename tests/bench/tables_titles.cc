@@ -14,7 +14,7 @@ constexpr int32_t kBeams = 70;
 
 void table_five(Context& context, World& world, const DecodeCase& decode) {
   const bool quick = context.options.quick;
-  const int32_t results = quick ? 5 : 70;
+  const int32_t results = quick ? 5 : 1050;  // so many that the shares and rows of a cell are no noise
   Logits logits(Source::kHot, 1, decode.shape.beams, decode.shape.columns, decode.shape.levels);
   const std::unique_ptr<RowModel> model = make_learned_rows(world.catalogue(), decode.shape);
   TextTable table;
@@ -24,18 +24,18 @@ void table_five(Context& context, World& world, const DecodeCase& decode) {
                           SIDBEAM_STRATEGY_SORTED_TOPK, top_k, {SIDBEAM_MODE_SAMPLE, top_k, 1});
     std::vector<std::string> cells = {"M=" + std::to_string(top_k)};
     for (const int32_t rounds : {1, 2, 3, 4}) {
-      std::vector<double> ms, rows;
-      for (int run = 0; run < (quick ? 1 : 3); ++run) {
-        const DiscFigures disc = run_disc(world.runtime(), sampler, *model, logits, results, rounds);
-        ms.push_back(disc.us * 1e-3 / results);
-        rows.push_back(disc.rows / results);
-      }
+      const DiscFigures disc = run_disc(world.runtime(), sampler, *model, logits, results, rounds);
       Case where = where_of(world, decode);
       where.emplace_back("top-k", int64_t{top_k});
       where.emplace_back("K", int64_t{rounds});
-      context.json.add({"titles", where, "DISC", "ms per result", summarise(ms), ""});
-      context.json.add({"titles", where, "DISC", "rows per result", summarise(rows), ""});
-      cells.push_back(figure(summarise(ms).median) + " (" + figure(summarise(rows).median) + " rows)");
+      const double ms = disc.us * 1e-3 / results;
+      const std::string of = "of " + std::to_string(results) + " results";
+      context.json.add({"titles", where, "DISC", "ms per result", exactly(ms), of});
+      context.json.add({"titles", where, "DISC", "rows per result", exactly(disc.rows / results), of});
+      context.json.add({"titles", where, "DISC", "share accepted", exactly(disc.accepted / results), of});
+      context.json.add({"titles", where, "DISC", "share dead", exactly(disc.dead / results), of});
+      cells.push_back(figure(ms) + " (" + figure(disc.rows / results) + " rows, " + figure(disc.accepted / results) +
+                      " accepted)");
     }
     table.row(cells);
   }
@@ -43,7 +43,7 @@ void table_five(Context& context, World& world, const DecodeCase& decode) {
 }
 
 // A probe of one code after a prefix: those of a title, which are there, and the codes beside them, which rarely are.
-// In arrays split by length a probe that fails has searched all longer titles.
+// In pieces by length a probe that fails has searched all longer titles.
 void probes(Context& context, World& world, const char* name, World::MakeValidity make) {
   const Catalogue& titles = world.catalogue();
   const Validity& validity = world.validity(make);
@@ -87,6 +87,7 @@ void run_titles(Context& context, int64_t draws) {
                     "draws_sorted_top500",
                     "draws_sorted_top1000",
                     "draws_ppv_top50",
+                    "draws_pieces_top50",
                     "draws_split_top50"};
   decode.shape = shape_of(world.catalogue(), 1, context.options.quick ? 6 : kBeams);
   decode.make_rows = make_learned_rows;
@@ -103,6 +104,7 @@ void run_titles(Context& context, int64_t draws) {
   }
   table_five(context, world, decode);
   probes(context, world, "padded rows", make_prefix_verification);
+  probes(context, world, "padded pieces", make_pieces_verification);
   probes(context, world, "arrays by length", make_split_verification);
 }
 

@@ -23,7 +23,11 @@ import measurements
 import overhead
 import papers.readme
 import plot
+<<<<<<< HEAD
 import quotes
+=======
+import sampling_tables
+>>>>>>> sampling-tests
 import svg
 import table
 
@@ -259,6 +263,25 @@ class Speculation(unittest.TestCase):
         self.assertGreater(len(errors), 40)
         self.assertLess(max(errors), 0.15)
         self.assertAlmostEqual(max(errors), max(m["median"] for m in found if m["name"] == "worst error"))
+
+
+class Sampling(unittest.TestCase):
+    def test_the_readme_quotes_the_results(self):
+        """Word for word what sampling_tables.py makes of them."""
+        with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
+            quoted = sampling_tables.quoted(file.read())
+        made = sampling_tables.made(measurements.read_document(os.path.join(HERE, "results", "sampling.json")))
+        self.assertEqual(quoted, made)
+
+    def test_a_figure_that_is_missing_or_there_twice_is_refused_by_name(self):
+        for found in ([], [measurement(L=4), measurement(L=4, M=70)]):
+            with self.assertRaisesRegex(ValueError, f"{len(found)} measurements of static: trie in us for .*'L': 4"):
+                sampling_tables.Results({}, found).one("static", "trie", "us", L=4)
+
+    def test_figures_have_three_digits_and_a_missed_target_stands_out(self):
+        self.assertEqual([sampling_tables.figure(v) for v in (0.0346, 1.234, 12.34, 123.4, 5911018.0)],
+                         ["0.035", "1.23", "12.3", "123", "5,911,018"])
+        self.assertEqual([sampling_tables.target(v) for v in (1.154, 1.156)], ["1.15", "*1.16*"])
 
 
 class Documents(unittest.TestCase):

@@ -7,6 +7,8 @@
 namespace bench {
 
 constexpr int32_t kTitleTokens = 128256, kLongestTitle = 64;
+// Longest titles of the few pieces that DISC-PPV's paper splits its array into. It does not say which ones.
+constexpr int32_t kTitlePieces[] = {8, 16, 32, kLongestTitle};
 
 // `draws` titles, of which equal ones count once; the same on every machine. Lengths are log-normal with a mean of
 // about 7.7. A title takes its first tokens from one drawn before it, any of them with equal chance (so that a prefix

@@ -36,6 +36,7 @@ class Sample(Decode):
 
     def sample(self, logits, *options):
         report = self.json("sample", self.file, "--logits", logits, *options)
+        self.assertEqual(list(report), ["requests"])
         for request in report["requests"]:
             self.assertEqual(list(request), ["draws"] + ["error"] * ("error" in request))
             for one in request["draws"]:
@@ -71,8 +72,8 @@ class Sample(Decode):
     def test_results_do_not_depend_on_the_batch(self):
         logits = self.logits([self.rows, self.rows[::-1]])
         repeats = ["--disc", 3, "--without-replacement"]
-        for options in ([], ["--disc", 2], repeats, ["--top-k", 2, "--temperature", 0.5],
-                        ["--top-p", 0.95]):
+        for options in ([], ["--disc", 2], repeats, ["--without-replacement"],
+                        ["--top-k", 2, "--temperature", 0.5], ["--top-p", 0.95]):
             one = self.sample(logits, "--draws", 6, "--seed", -7, "--rows", 1, *options)
             all_ = self.sample(logits, "--draws", 6, "--seed", -7, *options)
             more = self.sample(logits, "--draws", 5, "--seed", -7, *options)

@@ -163,21 +163,33 @@ TEST(Disc, ResultsAreDeadWhereNoDrawLives) {
 
 // Pairs of results: the second follows DISC's law without the first's SID.
 TEST(Disc, WithoutReplacementFollowsTheLawOfWhatIsLeft) {
-  const oracle::Model model = oracle::figure_one();
-  const Library library = make_library(model);
-  const oracle::Law law = law_of(laws_of(model), 2).law;
-  std::vector<double> pairs;
-  for (size_t a = 0; a < 3; ++a)
-    for (size_t b = 0; b < 3; ++b) pairs.push_back(a == b ? 0 : law[a] * law[b] / (1 - law[a]));
+  constexpr int64_t kRequests = 500;  // per seed
+  const Library library = make_library(oracle::figure_one());
+  const oracle::Law law = law_of(laws_of(library.model), 2).law;
   DiscRun run = run_of(2, 2);
   run.without_replacement = true;
   run.side_by_side = 4;
-  std::vector<int64_t> counts(9);
-  for (int64_t request = 0; request < 1500; ++request) {
-    const DiscResults results = disc(library, {1, request, 0}, run);
-    ++counts[static_cast<size_t>(3 * results.draws.ordinals[0] + results.draws.ordinals[1])];
-  }
-  EXPECT_GT(chi_square(counts, pairs), kReject);
+  const auto counts_of = [&](int64_t seed) {
+    Draws all;
+    for (int64_t request = 0; request < kRequests; ++request)
+      for (const int64_t ordinal : disc(library, {seed, request, 0}, run).draws.ordinals)
+        all.ordinals.push_back(ordinal);
+    return count_pairs(all, law.size());
+  };
+  EXPECT_GT(fit(without_replacement(law), counts_of), kReject);
+}
+
+// Two results of a request follow the product of DISC's law with itself.
+TEST(Disc, TwoResultsOfARequestAreIndependent) {
+  const Library library = make_library(oracle::figure_one());
+  const oracle::Law law = law_of(laws_of(library.model), 2).law;
+  std::vector<double> product;
+  for (const double first : law)
+    for (const double second : law) product.push_back(first * second);
+  DiscRun run = run_of(kResults, 2);
+  run.side_by_side = 4;
+  const auto counts_of = [&](int64_t seed) { return count_pairs(disc(library, {seed, 3, 0}, run).draws, law.size()); };
+  EXPECT_GT(fit(product, counts_of), kReject);
 }
 
 }  // namespace

@@ -113,6 +113,38 @@ TEST(Draws, AreTheOraclesWhereLogitsAreDyadic) {
   }
 }
 
+// Of the row after a prefix, the first columns are -inf. With three of four the others have all the mass.
+Library make_massless(const oracle::Sid& prefix, int columns) {
+  oracle::Model model = two_levels();
+  model.row_of = [prefix, columns, row_of = model.row_of](const oracle::Sid& at) {
+    std::vector<float> row = row_of(at);
+    if (at == prefix) std::fill_n(row.begin(), columns, -HUGE_VALF);
+    return row;
+  };
+  return make_library(model);
+}
+
+void expect_dead(const Library& library, const oracle::Sid& prefix) {
+  DrawRun run;
+  run.prefix = prefix;
+  const Draws draws = draw_first(library, {1, 2, 0}, 100, run);
+  EXPECT_EQ(draws.live, 0);
+  EXPECT_EQ(draws.errors, 0);
+  EXPECT_EQ(draws.ordinals, std::vector<int64_t>(100, -1));
+}
+
+TEST(Draws, OfACatalogueOrPrefixWithoutMassAreNotLiveAndNoError) {
+  for (const int columns : {3, 4}) {
+    expect_dead(make_massless({}, columns), {});
+    expect_dead(make_massless({0}, columns), {0});
+    const Draws draws = draw_first(make_massless({0}, columns), {1, 2, 0}, 100);  // some take the other first code
+    EXPECT_TRUE(draws.live > 0 && draws.live < 100) << draws.live;
+    EXPECT_EQ(draws.errors, 0);
+  }
+  expect_dead(make_library(two_levels()), {2});  // no SID begins with it
+  expect_dead(make_library(two_levels()), {0, 2});
+}
+
 TEST(Draws, WithLargeNumbersAreTheirOwn) {
   const oracle::Model model = random_model(7, false);
   const oracle::Sampler sampler = oracle::make_sampler(model);

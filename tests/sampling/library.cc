@@ -98,12 +98,20 @@ sidbeam_beams beams_of(const handles::Session& session) {
   return beams;
 }
 
-// Steps slots [0, slots) to their end, feeding each beam its prefix's row.
-void step_to_end(const Library& library, const handles::Session& session, int32_t slots) {
+// -1: the catalogue has no such prefix.
+int32_t node_of(const Library& library, const oracle::Sid& prefix) {
+  int32_t node = 0;
+  for (const int code : prefix)
+    node = node < 0 ? -1 : library.children[static_cast<size_t>(node)][static_cast<size_t>(code)];
+  return node;
+}
+
+// Steps slots [0, slots) from a node to their end, feeding each beam its prefix's row.
+void step_to_end(const Library& library, const handles::Session& session, int32_t slots, int32_t node = 0) {
   const sidbeam_beams beams = beams_of(session);
   const auto width = static_cast<size_t>(beams.beams), all = static_cast<size_t>(slots) * width;
   std::vector<int32_t> nodes(all, -1), next(all);
-  for (size_t s = 0; s < all; s += width) nodes[s] = 0;
+  for (size_t s = 0; s < all; s += width) nodes[s] = node;
   const sidbeam_rows rows = sidbeam_rows_dense(library.rows.data(), SIDBEAM_DTYPE_F32, 0,
                                                static_cast<int64_t>(library.children.size()), library.columns);
   std::vector<int32_t> listed;
@@ -137,7 +145,7 @@ void step_to_end(const Library& library, const handles::Session& session, int32_
   }
 }
 
-// Appends what beams [0, count) are.
+// Appends what beams [0, count) are; counts are those of all slots.
 void append(const handles::Session& session, int64_t count, Draws& to) {
   const sidbeam_beams beams = beams_of(session);
   std::vector<int64_t> ordinals(static_cast<size_t>(beams.slots) * static_cast<size_t>(beams.beams));
@@ -147,6 +155,7 @@ void append(const handles::Session& session, int64_t count, Draws& to) {
   to.ordinals.insert(to.ordinals.end(), ordinals.begin(), ordinals.begin() + count);
   to.log_p.insert(to.log_p.end(), beams.scores, beams.scores + count);
   to.log_x.insert(to.log_x.end(), beams.log_masses, beams.log_masses + count);
+  for (int32_t s = 0; s < beams.slots; ++s) to.live += beams.live[s], to.errors |= beams.errors[s];
 }
 
 // The better by P of each pair, of equal ones the lower ordinal; dead where both are.
@@ -185,33 +194,37 @@ Library make_library(const oracle::Model& model) {
   return library;
 }
 
-Draws draw(const Library& library, const oracle::DrawKey& request, std::span<const int64_t> numbers) {
+Draws draw(const Library& library, const oracle::DrawKey& request, std::span<const int64_t> numbers,
+           const DrawRun& run) {
   Draws draws;
   const int32_t top_k = library.model.truncation.top_k;
   const auto top_p = static_cast<float>(library.model.truncation.top_p);
-  const handles::Session session = make_session(library, SIDBEAM_MODE_SAMPLE, 1, kBeams);
+  const std::vector<int32_t> prefix(run.prefix.begin(), run.prefix.end());
+  const auto decided = static_cast<int32_t>(prefix.size());
+  const auto most = static_cast<int32_t>(std::clamp<size_t>(numbers.size(), 1, kBeams));
+  const handles::Session session = make_session(library, SIDBEAM_MODE_SAMPLE, 1, most);
   for (size_t at = 0; at < numbers.size(); at += kBeams) {
     const auto width = static_cast<int32_t>(std::min<size_t>(kBeams, numbers.size() - at));
     sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
     sampling.seeds = &request.seed;
     sampling.requests = &request.request;
     sampling.draws = numbers.data() + at;
-    sampling.top_ks = &top_k;
-    sampling.top_ps = &top_p;
+    if (!run.without_arrays) sampling.top_ks = &top_k, sampling.top_ps = &top_p;
     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
     start.widths = &width;
+    start.prefixes = prefix.data();
+    start.prefix_lengths = &decided;
+    start.prefix_stride = decided;
     start.sampling = &sampling;
     check([&](sidbeam_error* err) { return sidbeam_session_start(session.get(), &start, err); });
-    step_to_end(library, session, 1);
+    step_to_end(library, session, 1, node_of(library, run.prefix));
     append(session, width, draws);
   }
   return draws;
 }
 
-Draws draw_first(const Library& library, const oracle::DrawKey& request, int64_t count) {
-  std::vector<int64_t> numbers(static_cast<size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return draw(library, request, numbers);
+Draws draw_first(const Library& library, const oracle::DrawKey& request, int64_t count, const DrawRun& run) {
+  return draw(library, request, first_numbers(count), run);
 }
 
 Beams stochastic_beams(const Library& library, int64_t seed, std::span<const int64_t> requests, int32_t width) {
@@ -254,17 +267,18 @@ DiscResults disc(const Library& library, const oracle::DrawKey& request, const D
   config.request = request.request;
   const auto disc = made<handles::Disc>(
       [&](auto out, auto err) { return sidbeam_disc_create(library.runtime.get(), &config, out, err); });
+  const int64_t most = std::min<int64_t>(1 << 20, int64_t{2} * run.rounds * run.results);
   std::vector<int64_t> numbers;
   for (;;) {
-    numbers.resize(1 << 20);
+    numbers.resize(static_cast<size_t>(most));
     int64_t count = 0;
     check([&](sidbeam_error* err) {
       return sidbeam_disc_next(disc.get(), static_cast<int64_t>(numbers.size()), numbers.data(), &count, err);
     });
     if (count == 0) break;
     numbers.resize(static_cast<size_t>(count));
-    const Draws draws =
-        run.beams_of_two ? better_of_two(library, request.seed, numbers) : draw(library, request, numbers);
+    Draws draws = run.beams_of_two ? better_of_two(library, request.seed, numbers) : draw(library, request, numbers);
+    for (size_t i = 0; i < numbers.size(); ++i) draws.log_x[i] += draws.ordinals[i] == 0 ? run.tilt : 0;
     sidbeam_disc_draws added = SIDBEAM_DISC_DRAWS_INIT;
     added.count = count;
     added.draws = numbers.data();
@@ -275,7 +289,7 @@ DiscResults disc(const Library& library, const oracle::DrawKey& request, const D
   }
   const auto n = static_cast<size_t>(run.results);
   DiscResults results;
-  results.draws = {std::vector<int64_t>(n), std::vector<float>(n), std::vector<float>(n)};
+  results.draws.ordinals.resize(n), results.draws.log_p.resize(n), results.draws.log_x.resize(n);
   results.numbers.resize(n), results.used.resize(n), results.rows.resize(n), results.accepted.resize(n);
   sidbeam_disc_results out = SIDBEAM_DISC_RESULTS_INIT;
   out.ordinals = results.draws.ordinals.data();
@@ -289,9 +303,22 @@ DiscResults disc(const Library& library, const oracle::DrawKey& request, const D
   return results;
 }
 
+std::vector<int64_t> first_numbers(int64_t count) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
 std::vector<int64_t> count(const Draws& draws, size_t sids) {
   std::vector<int64_t> counts(sids + 1);
   for (const int64_t ordinal : draws.ordinals) ++counts[ordinal < 0 ? sids : static_cast<size_t>(ordinal)];
+  return counts;
+}
+
+std::vector<int64_t> count_pairs(const Draws& draws, size_t sids) {
+  std::vector<int64_t> counts(sids * sids);
+  for (size_t i = 0; i + 1 < draws.ordinals.size(); i += 2)
+    ++counts.at(static_cast<size_t>(draws.ordinals[i]) * sids + static_cast<size_t>(draws.ordinals[i + 1]));
   return counts;
 }
 

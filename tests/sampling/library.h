@@ -24,11 +24,18 @@ Library make_library(const oracle::Model& model);
 struct Draws {
   std::vector<int64_t> ordinals;  // -1: dead
   std::vector<float> log_p, log_x;
+  int64_t live = 0;    // as the sessions count them
+  int32_t errors = 0;  // of the slots, or'ed
+};
+struct DrawRun {
+  oracle::Sid prefix;           // what is decided beforehand
+  bool without_arrays = false;  // of truncation: NULL, not values that mean none
 };
 // The draws of these numbers.
-Draws draw(const Library& library, const oracle::DrawKey& request, std::span<const int64_t> numbers);
+Draws draw(const Library& library, const oracle::DrawKey& request, std::span<const int64_t> numbers,
+           const DrawRun& run = {});
 // Those of numbers 0 .. count - 1.
-Draws draw_first(const Library& library, const oracle::DrawKey& request, int64_t count);
+Draws draw_first(const Library& library, const oracle::DrawKey& request, int64_t count, const DrawRun& run = {});
 
 // Stochastic beams of many requests, `width` each.
 struct Beams {
@@ -41,6 +48,7 @@ struct DiscRun {
   int32_t results = 1, rounds = 1, side_by_side = 1;
   bool without_replacement = false;
   bool beams_of_two = false;  // a draw is the better of two stochastic beams, whose request is the draw's number
+  float tilt = 0;             // is added to log x of SID 0, which makes another sampler
 };
 struct DiscResults {
   Draws draws;
@@ -49,7 +57,12 @@ struct DiscResults {
 };
 DiscResults disc(const Library& library, const oracle::DrawKey& request, const DiscRun& run);
 
+// 0 .. count - 1.
+std::vector<int64_t> first_numbers(int64_t count);
+
 // How often each ordinal came, the dead last.
 std::vector<int64_t> count(const Draws& draws, size_t sids);
+// The same of each two of them, 2i and 2i + 1, none of which are dead: [first * sids + second].
+std::vector<int64_t> count_pairs(const Draws& draws, size_t sids);
 
 }  // namespace sampling

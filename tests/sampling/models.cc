@@ -59,6 +59,19 @@ oracle::Model random_model(uint64_t seed, bool variable) {
   return model;
 }
 
+oracle::Model two_levels() {
+  oracle::Model model;
+  const std::vector<oracle::Pair> pairs = {{{0, 0}, 1}, {{0, 1}, 2}, {{1, 0}, 3}, {{1, 1}, 4}, {{1, 3}, 5}};
+  model.catalogue = oracle::make_catalogue({4, 4}, false, pairs);
+  model.rules.columns = {{0, 1, 2, 3}, {0, 1, 2, 3}};
+  model.row_of = [](const oracle::Sid& prefix) -> std::vector<float> {
+    if (prefix.empty()) return {0, 0, -2, -3};
+    if (prefix[0] == 0) return {0, 0, -0.5F, -2};
+    return {0, -0.2F, -1.5F, -4};
+  };
+  return model;
+}
+
 oracle::Model flat_model(uint64_t seed, bool variable) {
   oracle::Model model = random_model(seed, variable);
   model.row_of = [](const oracle::Sid&) { return std::vector<float>(kColumns, 0.5F); };

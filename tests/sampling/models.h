@@ -8,6 +8,9 @@ namespace sampling {
 // Eight SIDs of three codes out of four, in rows of six columns; the catalogue has a large share of P. With `variable`
 // some SIDs end early.
 oracle::Model random_model(uint64_t seed, bool variable);
+// Four likely SIDs of two codes out of four and an unlikely one, of masses x between 0.6 and 0.9; truncation to top-k 3
+// or top-p 0.9 takes some of it away.
+oracle::Model two_levels();
 // The same with every element equal.
 oracle::Model flat_model(uint64_t seed, bool variable);
 // Random SIDs of 16 codes, under rows of which every weight is 1 or 0: a power of two of a prefix's valid codes have

@@ -1,14 +1,17 @@
-// Prefix-verification in arrays split by length, as DISC-PPV's paper keeps titles: no padding, but a prefix may go on
-// in every array of longer titles, and each is searched until one has it.
+// Prefix-verification in pieces split by length, as DISC-PPV's paper keeps titles to avoid padding: a prefix may go on
+// in every piece of longer titles, and each is searched until one has it.
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-
 #include "split_verification.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "titles.h"
 
 namespace bench {
 namespace {
 
-// A place is a row of one array: any that has the prefix.
+// A place is a row of one piece: any that has the prefix.
 constexpr int kRowBits = 48;
 
 bool below(const int32_t* row, const int32_t* prefix, int32_t level, int32_t code) {
@@ -18,20 +21,14 @@ bool below(const int32_t* row, const int32_t* prefix, int32_t level, int32_t cod
 
 }  // namespace
 
-SplitVerification::SplitVerification(const Catalogue& catalogue)
-    : end_(catalogue.codes - 1), arrays_(static_cast<size_t>(catalogue.levels) + 1) {
+SplitVerification::SplitVerification(const Catalogue& catalogue, std::span<const int32_t> widths)
+    : end_(catalogue.codes - 1) {
+  for (const int32_t width : widths) pieces_.push_back({width, {}});
   for (int64_t i = 0; i < catalogue.sids; ++i) {
-    const int32_t length = catalogue.length(i);
-    auto& array = arrays_[static_cast<size_t>(length)];
-    array.insert(array.end(), catalogue.sid(i), catalogue.sid(i) + length);
+    Piece& piece = pieces_[piece_of(catalogue.length(i))];
+    piece.rows.insert(piece.rows.end(), catalogue.sid(i), catalogue.sid(i) + piece.width);
   }
-  for (auto& array : arrays_) array.shrink_to_fit();
-}
-
-int64_t SplitVerification::bytes() const {
-  int64_t bytes = 0;
-  for (const auto& array : arrays_) bytes += std::ssize(array) * 4;
-  return bytes;
+  for (Piece& piece : pieces_) piece.rows.shrink_to_fit();
 }
 
 void SplitVerification::mask(Place place, int32_t level, uint8_t* mask) const {
@@ -39,41 +36,52 @@ void SplitVerification::mask(Place place, int32_t level, uint8_t* mask) const {
 }
 
 std::optional<Place> SplitVerification::find(Place place, int32_t level, int32_t code) const {
-  const auto length = static_cast<int32_t>(place >> kRowBits);
-  const auto row = static_cast<int64_t>(place & ((Place{1} << kRowBits) - 1));
-  const int32_t* prefix = arrays_[static_cast<size_t>(length)].data() + row * length;
-  const bool ends = code == end_;
-  const int32_t last = ends ? level : static_cast<int32_t>(arrays_.size()) - 1;
-  for (int32_t n = ends ? level : level + 1; n <= last; ++n) {
-    const std::optional<int64_t> found =
-        ends ? find_in(n, prefix, level - 1, prefix[level - 1]) : find_in(n, prefix, level, code);
-    if (found) return static_cast<Place>(n) << kRowBits | static_cast<Place>(*found);
+  const Piece& own = pieces_[static_cast<size_t>(place >> kRowBits)];
+  const int32_t* prefix = own.rows.data() + static_cast<int64_t>(place & ((Place{1} << kRowBits) - 1)) * own.width;
+  if (code == end_) {  // the title is the prefix, and nothing follows it where it fills its row
+    const size_t piece = piece_of(level);
+    return pieces_[piece].width > level ? find_in(piece, prefix, level, end_)
+                                        : find_in(piece, prefix, level - 1, prefix[level - 1]);
   }
+  for (size_t piece = piece_of(level + 1); piece < pieces_.size(); ++piece)
+    if (const std::optional<Place> found = find_in(piece, prefix, level, code)) return found;
   return std::nullopt;
 }
 
-// The first row of the titles of `length` that has the prefix and then the code.
-std::optional<int64_t> SplitVerification::find_in(int32_t length, const int32_t* prefix, int32_t level,
-                                                  int32_t code) const {
-  const auto& array = arrays_[static_cast<size_t>(length)];
-  int64_t low = 0, high = length > 0 ? std::ssize(array) / length : 0;
-  const int64_t rows = high;
+size_t SplitVerification::piece_of(int32_t length) const {
+  size_t piece = 0;
+  while (pieces_[piece].width < length) ++piece;
+  return piece;
+}
+
+// The first row of a piece that has the prefix and then the code.
+std::optional<Place> SplitVerification::find_in(size_t piece, const int32_t* prefix, int32_t level,
+                                                int32_t code) const {
+  const auto& [width, rows] = pieces_[piece];
+  int64_t low = 0, high = std::ssize(rows) / width;
+  const int64_t count = high;
   while (low < high) {
     const int64_t middle = (low + high) / 2;
-    if (below(array.data() + middle * length, prefix, level, code)) {
+    if (below(rows.data() + middle * width, prefix, level, code)) {
       low = middle + 1;
     } else {
       high = middle;
     }
   }
-  if (low == rows) return std::nullopt;
-  const int32_t* found = array.data() + low * length;
+  if (low == count) return std::nullopt;
+  const int32_t* found = rows.data() + low * width;
   if (!std::equal(prefix, prefix + level, found) || found[level] != code) return std::nullopt;
-  return low;
+  return static_cast<Place>(piece) << kRowBits | static_cast<Place>(low);
 }
 
 std::unique_ptr<Validity> make_split_verification(const Catalogue& catalogue) {
-  return std::make_unique<SplitVerification>(catalogue);
+  std::vector<int32_t> widths(static_cast<size_t>(catalogue.levels));
+  std::iota(widths.begin(), widths.end(), 1);
+  return std::make_unique<SplitVerification>(catalogue, widths);
+}
+
+std::unique_ptr<Validity> make_pieces_verification(const Catalogue& catalogue) {
+  return std::make_unique<SplitVerification>(catalogue, kTitlePieces);
 }
 
 }  // namespace bench
