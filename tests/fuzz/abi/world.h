@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "../line.h"
 #include "allocator.h"
 #include "answers.h"
 #include "functions.h"
@@ -133,9 +134,6 @@ class World {
   sidbeam_error* error_ = nullptr;
   bool error_is_one_ = false;  // of a size that an error may have
 };
-
-// Whether the library may log or answer this: one line of UTF-8 that is safe on a terminal.
-bool is_line(const char* text);
 
 // An output of the next call.
 template <class T>
