@@ -45,9 +45,14 @@ bool World::drop_any() {
     return true;
   };
   const size_t count = runtimes.size() + builders.size() + indexes.size() + constraints.size() + sessions.size() +
-                       sets.size() + plans.size() + discs.size();
+                       sets.size() + plans.size() + discs.size() + rigs.size();
   if (count == 0) return false;
   auto at = static_cast<size_t>(in(0, static_cast<int32_t>(count) - 1));
+  if (at < rigs.size()) {
+    drop_part(rigs[at]);
+    return true;
+  }
+  at -= rigs.size();
   return drop(
              runtimes,
              [](sidbeam_runtime* one) {
@@ -104,6 +109,20 @@ bool World::drop_any() {
                (one.handle);
              },
              at);
+}
+
+void World::drop_part(std::unique_ptr<Rig>& rig) {
+  if (rig->speculation != nullptr) {
+    ABI(speculation_destroy)(rig->speculation);
+    rig->speculation = nullptr;
+    return;
+  }
+  sidbeam_session*& session = rig->draft == nullptr || (rig->target != nullptr && flip()) ? rig->target : rig->draft;
+  ABI(session_destroy)(session);
+  session = nullptr;
+  if (rig->target != nullptr || rig->draft != nullptr) return;
+  std::swap(rig, rigs.back());
+  rigs.pop_back();
 }
 
 int32_t World::fault(int32_t count) {

@@ -69,6 +69,16 @@ struct Disc {
   bool decided = false;  // every result is, for certain
 };
 
+// A target, a draft, and what binds them, which must go before they do.
+struct Rig {
+  sidbeam_session *target = nullptr, *draft = nullptr;
+  sidbeam_speculation* speculation = nullptr;
+  sidbeam_session_config target_config = SIDBEAM_SESSION_CONFIG_INIT, draft_config = SIDBEAM_SESSION_CONFIG_INIT;
+  int32_t levels = 0, columns = 0, draft_levels = 1;
+  bool started = false;
+  int64_t active = 0;  // slots of the round
+};
+
 // Bytes lent to an index that was opened in memory.
 struct Lent {
   Block block;
@@ -118,12 +128,16 @@ class World {
   std::vector<ConstraintSet> sets;
   std::vector<sidbeam_plan*> plans;
   std::vector<Disc> discs;
+  std::vector<std::unique_ptr<Rig>> rigs;
   std::list<Lent> lent;
   std::vector<std::string> written;  // files that should be there
   std::vector<sidbeam_state> states{0, -1};
   const std::string& folder() const;
 
   std::vector<Guarded*> outputs;  // of the next call
+
+  // Destroys one of what a rig has left, and forgets it if that was the last.
+  void drop_part(std::unique_ptr<Rig>& rig);
 
  private:
   bool drop_any();
