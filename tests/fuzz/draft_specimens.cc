@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "draft_specimens.h"
 
-#include <sidbeam/draft.h>
-
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -16,26 +14,28 @@
 
 namespace fuzz {
 
-void write_draft_head(const std::string& path, const std::vector<int32_t>& codes, int32_t hidden, int32_t kind) {
-  sidbeam_draft_weights weights = SIDBEAM_DRAFT_WEIGHTS_INIT;
-  weights.input = kind % 3;
-  weights.transition = kind / 3 % 4;
-  weights.dtype = kind / 12 % 3;
-  if (weights.input == SIDBEAM_DRAFT_INPUT_HIDDEN) weights.transition = SIDBEAM_DRAFT_TRANSITION_NONE;
-  weights.levels = static_cast<int32_t>(codes.size());
-  weights.hidden = hidden;
-  weights.embedding = weights.transition == SIDBEAM_DRAFT_TRANSITION_ADD ? hidden : 2;
-  weights.codes = codes.data();
+DraftWeights::DraftWeights(const std::vector<int32_t>& codes, int32_t hidden, int32_t kind) : codes_(codes) {
+  view_.input = kind % 3;
+  view_.transition = kind / 3 % 4;
+  view_.dtype = kind / 12 % 3;
+  if (view_.input == SIDBEAM_DRAFT_INPUT_HIDDEN) view_.transition = SIDBEAM_DRAFT_TRANSITION_NONE;
+  view_.levels = static_cast<int32_t>(codes.size());
+  view_.hidden = hidden;
+  view_.embedding = view_.transition == SIDBEAM_DRAFT_TRANSITION_ADD ? hidden : 2;
+  view_.codes = codes_.data();
   // Of the largest array: a level's head, or the three gates of a GRU.
   const int32_t rows = std::max(2 * *std::max_element(codes.begin(), codes.end()), 3 * hidden);
-  std::vector<float> numbers(static_cast<size_t>(rows * std::max(hidden, 2)) + codes.size());
-  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i * 37 % 25) / 12.0F - 1.0F;
-  std::vector<const void*> arrays;
-  for (size_t level = 0; level < codes.size(); ++level) arrays.push_back(numbers.data() + level);
-  weights.head_weights = weights.embeddings = weights.input_weights = weights.recurrent_weights = arrays.data();
-  weights.head_biases = weights.input_biases = arrays.data();
-  weights.recurrent_biases = kind % 2 == 0 ? arrays.data() : nullptr;
-  FUZZ_CHECK(sidbeam_draft_head_write(path.c_str(), &weights, nullptr) == SIDBEAM_OK);
+  numbers_.resize(static_cast<size_t>(rows * std::max(hidden, 2)) + codes.size());
+  for (size_t i = 0; i < numbers_.size(); ++i) numbers_[i] = static_cast<float>(i * 37 % 25) / 12.0F - 1.0F;
+  for (size_t level = 0; level < codes.size(); ++level) arrays_.push_back(numbers_.data() + level);
+  view_.head_weights = view_.embeddings = view_.input_weights = view_.recurrent_weights = arrays_.data();
+  view_.head_biases = view_.input_biases = arrays_.data();
+  view_.recurrent_biases = kind % 2 == 0 ? arrays_.data() : nullptr;
+}
+
+void write_draft_head(const std::string& path, const std::vector<int32_t>& codes, int32_t hidden, int32_t kind) {
+  const DraftWeights weights(codes, hidden, kind);
+  FUZZ_CHECK(sidbeam_draft_head_write(path.c_str(), &weights.view(), nullptr) == SIDBEAM_OK);
 }
 
 std::vector<std::vector<uint8_t>> draft_specimens() {

@@ -1,6 +1,8 @@
 // Small draft heads of every kind, as files. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sidbeam/draft.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -10,7 +12,20 @@ namespace fuzz {
 
 // Kinds of heads: what the head of a level multiplies, the transition, the type of the weights.
 constexpr int32_t kDraftKinds = 36;
-// Writes one for an index of these codes, of made-up weights.
+// Made-up weights of one for an index of these codes.
+class DraftWeights {
+ public:
+  DraftWeights(const std::vector<int32_t>& codes, int32_t hidden, int32_t kind);
+  DraftWeights(const DraftWeights&) = delete;
+  DraftWeights& operator=(const DraftWeights&) = delete;
+  const sidbeam_draft_weights& view() const { return view_; }
+
+ private:
+  std::vector<int32_t> codes_;
+  std::vector<float> numbers_;
+  std::vector<const void*> arrays_;
+  sidbeam_draft_weights view_ = SIDBEAM_DRAFT_WEIGHTS_INIT;
+};
 void write_draft_head(const std::string& path, const std::vector<int32_t>& codes, int32_t hidden, int32_t kind);
 
 // Codes of the specimens, whose hidden states have three elements.

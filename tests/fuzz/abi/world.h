@@ -138,9 +138,10 @@ class World {
 
   // Destroys one of what a rig has left, and forgets it if that was the last.
   void drop_part(std::unique_ptr<Rig>& rig);
+  // Releases one of all handles; false where there is none.
+  bool drop_any();
 
  private:
-  bool drop_any();
   void prepare_error();
   void check(sidbeam_status status);
 
