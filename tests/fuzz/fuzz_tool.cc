@@ -108,7 +108,7 @@ extern "C" const char* __asan_default_options() { return "malloc_context_size=2:
 extern "C" int LLVMFuzzerInitialize(int*, char***) {
   limit_files();
   const char* reach = std::getenv("SIDBEAM_FUZZ_REACH");
-  if (reach != nullptr && reach[0] == '1') std::atexit(fuzz::require_every_command);
+  if (reach != nullptr && reach[0] == '1') fuzz::require_every_command();
   return 0;
 }
 

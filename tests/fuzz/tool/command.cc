@@ -155,13 +155,17 @@ const std::vector<std::string>& option_names(const std::string& command) {
 }
 
 void require_every_command() {
-  int missing = 0;
-  for (const std::string& command : command_names()) {
-    std::fprintf(stderr, "%9llu runs succeeded: %s\n", static_cast<unsigned long long>(successes()[command]),
-                 command.c_str());
-    missing += successes()[command] == 0 ? 1 : 0;
-  }
-  if (missing > 0) std::_Exit(1);
+  (void)command_names();  // these outlive the handler that uses them
+  (void)successes();
+  std::atexit([] {
+    int missing = 0;
+    for (const std::string& command : command_names()) {
+      const uint64_t count = successes()[command];
+      std::fprintf(stderr, "%9llu runs succeeded: %s\n", static_cast<unsigned long long>(count), command.c_str());
+      missing += count == 0 ? 1 : 0;
+    }
+    if (missing > 0) std::_Exit(1);
+  });
 }
 
 }  // namespace fuzz

@@ -21,7 +21,7 @@ Ran run_command(std::vector<std::string> arguments);
 const std::vector<std::string>& command_names();
 const std::vector<std::string>& option_names(const std::string& command);
 
-// Ends the run if a command of the program has not done what it was asked for once.
+// From now on the run fails at its end if a command of the program has not done what it was asked for once.
 void require_every_command();
 
 }  // namespace fuzz
