@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "draft_specimens.h"
+#include "equal_inputs.h"
 #include "files/mutate.h"
 #include "specimens.h"
 #include "tool/arguments.h"
@@ -44,9 +45,9 @@ const fuzz::Scratch& scratch() {
   return folder;
 }
 
-// Options and values drawn at random, and, as often, the command for another kind of file.
-bool is_random(const Script& script) { return script.options % 32 == 15; }
-bool is_other(const Script& script) { return script.options % 32 == 31; }
+// Options and values drawn at random, or the command for another kind of file.
+bool is_random(const Script& script) { return script.options % 16 == 15; }
+bool is_other(const Script& script) { return script.options % 32 == 14; }
 
 fuzz::Arguments draw_arguments(const Script& script, const std::string& file, const Bytes& input,
                                fuzz::Random& random) {
@@ -105,7 +106,8 @@ void mutate_draft_head(Bytes& file, size_t most, fuzz::Random& random) {
 // Most of a run is the command's parsing of its options, and most of that is AddressSanitizer's book-keeping.
 extern "C" const char* __asan_default_options() { return "malloc_context_size=2:quarantine_size_mb=16"; }
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  fuzz::weigh_inputs_equally(argc, argv);
   limit_files();
   const char* reach = std::getenv("SIDBEAM_FUZZ_REACH");
   if (reach != nullptr && reach[0] == '1') fuzz::require_every_command();
