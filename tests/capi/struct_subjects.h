@@ -1,4 +1,5 @@
-/* For every public struct of a library a call that takes it, all else being valid. SPDX-License-Identifier: Apache-2.0 */
+/* For every public struct of a library a call that takes it, all else being valid.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifndef STRUCT_SUBJECTS_H
 #define STRUCT_SUBJECTS_H
 

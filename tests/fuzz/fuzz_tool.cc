@@ -1,5 +1,5 @@
-// The `sidbeam` command over mutated index files, draft heads, catalogues, logits and prompts: every subcommand, in this
-// process. The last bytes of an input choose the command line; the rest is the file that it names.
+// The `sidbeam` command over mutated index files, draft heads, catalogues, logits and prompts: every subcommand, in
+// this process. The last bytes of an input choose the command line; the rest is the file that it names.
 //
 // Set SIDBEAM_FUZZ_REACH=1 to fail if some command of the program has not done what it was asked for by the end of the
 // run: one that this target knows nothing of.

@@ -1,5 +1,5 @@
-/* The caller's floating-point mode in the runner's library: models and heads that are opened, requests, attention, steps
- * from hidden states and draft heads have the same bits in every mode, and leave the mode unchanged.
+/* The caller's floating-point mode in the runner's library: models and heads that are opened, requests, attention,
+ * steps from hidden states and draft heads have the same bits in every mode, and leave the mode unchanged.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <sidbeam/attention.h>
 

@@ -307,13 +307,13 @@ Arguments any_arguments(const Room& room, const std::string& file, Random& rando
                                 "a\u2028b",
                                 room.scratch.path(file),
                                 room.scratch.path(kOutput)};
-  if (random.one_in(3)) return synth(room, random);
-  if (random.one_in(3)) return estimate(random);
+  if (random.one_in(6)) return synth(room, random);
+  if (random.one_in(6)) return estimate(random);
   const std::string& command = random.one_in(8) ? random.pick(others) : random.pick(command_names());
   Arguments arguments = {command};
-  if (random.one_in(2)) arguments.push_back(random.one_in(2) ? "" : room.scratch.path(file));
+  if (!random.one_in(4)) arguments.push_back(random.one_in(2) ? "" : room.scratch.path(file));
   for (uint64_t i = random.below(6); i > 0; --i) {
-    arguments.push_back(random.pick(option_names(random.one_in(4) ? random.pick(command_names()) : command)));
+    arguments.push_back(random.pick(option_names(random.one_in(2) ? random.pick(command_names()) : command)));
     if (!random.one_in(4)) arguments.push_back(random.pick(values));
   }
   return arguments;
