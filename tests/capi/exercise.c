@@ -4,9 +4,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-static int steps_done, rows_done;
+static int steps_done, rows_done, draws_done, rounds_done;
 int exercised_steps(void) { return steps_done; }
 int exercised_rows(void) { return rows_done; }
+int exercised_draws(void) { return draws_done; }
+int exercised_rounds(void) { return rounds_done; }
 
 enum { MOST = 64, BEAMS = 5, ROOM = 96, UNWRITTEN = -77 };
 
@@ -120,36 +122,137 @@ static void read_results(exercise* e, sidbeam_session* session) {
   for (int64_t i = offsets[0]; i < offsets[BEAMS]; ++i) e->sink += item_rows[i];
 }
 
-static void decode(exercise* e, int32_t strategy, int32_t normalization) {
+static sidbeam_session* session_of(exercise* e, int32_t strategy, int32_t normalization, int32_t mode) {
   const sidbeam_vocabulary vocabulary = vocabulary_of(e);
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
-  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-  sidbeam_stats stats = SIDBEAM_STATS_INIT;
   sidbeam_session* session = NULL;
-  const sidbeam_rows rows = rows_of(e, 2, BEAMS);
-  int32_t prefixes[2] = {0, 0}, lengths[2] = {0, 1};
   config.slots = 2;
   config.beams = BEAMS;
   config.strategy = strategy;
   config.normalization = normalization;
+  config.mode = mode;
   config.constraint = e->constraint;
   config.vocabulary = &vocabulary;
-  if (!tried(e, sidbeam_session_create(e->runtime, &config, &session, NULL))) return;
+  return tried(e, sidbeam_session_create(e->runtime, &config, &session, NULL)) ? session : NULL;
+}
+
+/* The first slot at the beginning, the second after a code. */
+static int start(exercise* e, sidbeam_session* session, int32_t mode) {
+  const int64_t keys[2] = {next_noise(e), 1};
+  const int32_t top_ks[2] = {0, 3};
+  const float top_ps[2] = {0.7f, 1};
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  int32_t prefixes[2] = {0, 0}, lengths[2] = {0, 1};
   prefixes[1] = (int32_t)(next_noise(e) % (uint32_t)e->info.codes[0]);
-  start.prefixes = prefixes;
-  start.prefix_stride = 1;
-  start.prefix_lengths = lengths;
+  args.prefixes = prefixes;
+  args.prefix_stride = 1;
+  args.prefix_lengths = lengths;
+  sampling.seeds = sampling.requests = keys;
+  if (mode == SIDBEAM_MODE_SAMPLE) sampling.top_ks = top_ks;
+  if (mode == SIDBEAM_MODE_SAMPLE) sampling.top_ps = top_ps;
+  if (mode != SIDBEAM_MODE_SEARCH) args.sampling = &sampling;
+  return tried(e, sidbeam_session_start(session, &args, NULL));
+}
+
+static void read_children(exercise* e, const sidbeam_session* session) {
+  int64_t offsets[2 * BEAMS + 1];
+  int32_t columns[MOST];
+  if (!tried(e, sidbeam_session_children(session, NULL, 0, 1, MOST, offsets, columns, NULL, NULL))) return;
+  for (int64_t i = 0; i < offsets[2 * BEAMS] && i < MOST; ++i) e->broken += columns[i] < 0 || columns[i] >= e->columns;
+}
+
+/* The steps that succeeded. */
+static int decode(exercise* e, int32_t strategy, int32_t normalization, int32_t mode) {
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  sidbeam_stats stats = SIDBEAM_STATS_INIT;
+  sidbeam_session* session = session_of(e, strategy, normalization, mode);
+  const sidbeam_rows rows = rows_of(e, 2, BEAMS);
+  int steps = 0;
+  if (session == NULL) return 0;
   step.rows = &rows;
-  if (tried(e, sidbeam_session_start(session, &start, NULL))) {
+  if (start(e, session, mode)) {
     for (int32_t level = 0; level <= e->info.levels; ++level) {
+      read_children(e, session);
       if (!tried(e, sidbeam_session_step(session, &step, NULL))) break;
-      ++steps_done;
+      ++steps;
       read_results(e, session);
     }
   }
   (void)tried(e, sidbeam_session_get_stats(session, &stats, NULL));
   sidbeam_session_destroy(session);
+  return steps;
+}
+
+/* Of either kind, by trie or by columns, whichever there is. */
+static void draw(exercise* e) {
+  const int32_t mode = next_noise(e) % 2 == 0 ? SIDBEAM_MODE_SAMPLE : SIDBEAM_MODE_STOCHASTIC;
+  const int32_t strategy = next_noise(e) % 2 == 0 ? SIDBEAM_STRATEGY_TRIE : SIDBEAM_STRATEGY_SORTED;
+  const int32_t other = SIDBEAM_STRATEGY_TRIE + SIDBEAM_STRATEGY_SORTED - strategy;
+  const int32_t normalization = next_noise(e) % 2 == 0 ? SIDBEAM_NORMALIZE_FULL : SIDBEAM_NORMALIZE_LEVEL;
+  draws_done += decode(e, strategy, normalization, mode);
+  if (draws_done == 0) draws_done += decode(e, other, normalization, mode);
+}
+
+/* Drafts as many levels as there are to draft, then verifies; 0 where nothing is left, or something was refused. */
+static int run_round(exercise* e, sidbeam_speculation* speculation, sidbeam_session* drafting) {
+  sidbeam_speculation_verify_args verify = SIDBEAM_SPECULATION_VERIFY_ARGS_INIT;
+  sidbeam_speculation_tree tree = SIDBEAM_SPECULATION_TREE_INIT;
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  sidbeam_rows rows;
+  int64_t active = 0;
+  if (!tried(e, sidbeam_speculation_begin(speculation, NULL, 0, &active, NULL)) || active == 0) return 0;
+  for (;;) {
+    if (!tried(e, sidbeam_speculation_get_tree(speculation, &tree, NULL))) return 0;
+    for (int64_t n = 0; n < tree.nodes; ++n) e->broken += tree.parents[n] >= n || tree.tokens[n] >= e->columns;
+    rows = rows_of(e, 0, tree.nodes);
+    if (tree.draft_count == 0) break;
+    step.slots = tree.draft_slots;
+    step.count = tree.draft_count;
+    step.rows = &rows;
+    step.row_map = tree.draft_nodes;
+    if (!tried(e, sidbeam_session_step(drafting, &step, NULL))) return 0;
+    if (!tried(e, sidbeam_speculation_add(speculation, NULL))) return 0;
+  }
+  verify.rows = &rows;
+  return tried(e, sidbeam_speculation_verify(speculation, &verify, NULL));
+}
+
+static void speculate(exercise* e) {
+  const int32_t mode = next_noise(e) % 2 == 0 ? SIDBEAM_MODE_SEARCH : SIDBEAM_MODE_STOCHASTIC;
+  sidbeam_session* target = session_of(e, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL, mode);
+  sidbeam_session* drafting = session_of(e, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_VALID, mode);
+  sidbeam_speculation_config config = SIDBEAM_SPECULATION_CONFIG_INIT;
+  sidbeam_speculation* speculation = NULL;
+  config.draft_levels = 2;
+  config.target = target;
+  config.draft = drafting;
+  if (target != NULL && drafting != NULL && start(e, target, mode) && start(e, drafting, mode) &&
+      tried(e, sidbeam_speculation_create(e->runtime, &config, &speculation, NULL))) {
+    for (int32_t round = 0; round < e->info.levels && run_round(e, speculation, drafting); ++round) ++rounds_done;
+  }
+  sidbeam_speculation_destroy(speculation);
+  sidbeam_session_destroy(target);
+  sidbeam_session_destroy(drafting);
+}
+
+static void sample(exercise* e, const sidbeam_constraint_set* set, const sidbeam_state* states) {
+  const sidbeam_rows rows = rows_of(e, 0, 4);
+  const int64_t keys[4] = {0, 1, 2, next_noise(e)};
+  int32_t codes[4];
+  float log_probs[4], log_masses[4];
+  sidbeam_state next[4];
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_sampled sampled = SIDBEAM_SAMPLED_INIT;
+  sampling.seeds = sampling.requests = keys;
+  sampled.codes = codes;
+  sampled.log_probs = log_probs;
+  sampled.log_masses = log_masses;
+  sampled.next = next;
+  if (!tried(e, sidbeam_constraint_set_sample(set, NULL, states, &rows, SIDBEAM_NORMALIZE_LEVEL, NULL, &sampling,
+                                              &sampled, NULL, NULL)))
+    return;
+  for (int i = 0; i < 4; ++i) e->broken += codes[i] < -1 || codes[i] >= e->columns;
 }
 
 static void use_set(exercise* e, const sidbeam_constraint_set* set) {
@@ -164,6 +267,7 @@ static void use_set(exercise* e, const sidbeam_constraint_set* set) {
     if (e->columns <= 32 * ROOM) {
       (void)tried(e, sidbeam_constraint_set_bitmask(set, NULL, states, 4, ROOM, words, NULL, NULL));
     }
+    sample(e, set, states);
     if (!tried(e, sidbeam_constraint_set_topk(set, NULL, states, &rows, SIDBEAM_NORMALIZE_VALID, 3, best, log_probs,
                                               next, NULL, NULL))) {
       return;
@@ -194,7 +298,7 @@ int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t nois
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   int32_t prefix[64] = {0}, widest = 0;
   config.index = index;
-  steps_done = rows_done = 0;
+  steps_done = rows_done = draws_done = rounds_done = 0;
   if (!tried(&e, sidbeam_index_get_info(index, &e.info, NULL))) return 1;
   read_header(&e);
   read_items(&e);
@@ -207,8 +311,13 @@ int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t nois
   if (e.row != NULL && tried(&e, sidbeam_constraint_create(&config, &e.constraint, NULL))) {
     for (int64_t c = 0; c < e.columns; ++c) e.row[c] = -(float)(next_noise(&e) % 64) / 8;
     for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_NONE; ++strategy) {
-      decode(&e, strategy, SIDBEAM_NORMALIZE_FULL + (int32_t)(next_noise(&e) % 4));
+      const int32_t normalization = SIDBEAM_NORMALIZE_FULL + (int32_t)(next_noise(&e) % 4);
+      steps_done += decode(&e, strategy, normalization, SIDBEAM_MODE_SEARCH);
     }
+    if (noise % 2 == 0)
+      draw(&e);
+    else
+      speculate(&e);
     use_stateless_forms(&e);
     sidbeam_constraint_release(e.constraint);
   }

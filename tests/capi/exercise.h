@@ -9,12 +9,15 @@
 extern "C" {
 #endif
 
-/* 0, or the number of calls that gave SIDBEAM_INTERNAL, or the length of a SID whose codes were not written. `noise`
- * varies prefixes, logits and choices. */
+/* 0, or the number of calls that gave SIDBEAM_INTERNAL, or of codes, columns and nodes that cannot be. `noise`
+ * varies prefixes, logits and choices; if it is even, sessions draw as well, otherwise there is a speculation. */
 int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise);
-/* Steps and stateless calls of the last exercise that succeeded; some must, unless something is damaged. */
+/* Steps of searches, stateless calls, steps of draws, and rounds of a speculation of the last exercise that succeeded;
+ * some must, unless something is damaged. */
 int exercised_steps(void);
 int exercised_rows(void);
+int exercised_draws(void);
+int exercised_rounds(void);
 
 #ifdef __cplusplus
 }

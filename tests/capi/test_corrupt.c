@@ -53,13 +53,15 @@ static const struct {
     {"compact and sorted, wide", &tall, SIDBEAM_KIND_COMPACT_TRIE | SIDBEAM_KIND_SORTED},
 };
 
-/* An exercise of an undamaged index gets to its end. */
-static void check_exercised(size_t kind) {
+/* Exercises of an undamaged index get to their end. */
+static void check_exercised(size_t kind, int draws) {
   const int has_trie = (kinds[kind].kinds & (SIDBEAM_KIND_TRIE | SIDBEAM_KIND_COMPACT_TRIE)) != 0;
   int narrow = 1; /* logits rows of many columns are left out */
   for (int32_t l = 0; l < kinds[kind].from->levels; ++l) narrow = narrow && kinds[kind].from->codes[l] <= 8192;
   CHECK_INT(exercised_steps() >= kinds[kind].from->levels, narrow);
   CHECK_INT(exercised_rows(), narrow && has_trie);
+  CHECK_INT(exercised_draws() > 0, narrow && draws);
+  CHECK_INT(exercised_rounds() > 0, narrow && has_trie && !draws);
 }
 
 static specimen prepare(size_t kind) {
@@ -75,8 +77,10 @@ static specimen prepare(size_t kind) {
   CHECK_OK(sidbeam_index_open_memory(s.runtime, s.bytes, s.size, NULL, NULL, NULL, &index, &err));
   CHECK_OK(sidbeam_index_verify(index, SIDBEAM_VERIFY_FULL, &err));
   CHECK_OK(sidbeam_index_get_section(index, 0, &section, &err));
-  CHECK_INT(exercise_index(s.runtime, index, 1), 0);
-  check_exercised(kind);
+  for (uint32_t noise = 0; noise < 2; ++noise) {
+    CHECK_INT(exercise_index(s.runtime, index, noise), 0);
+    check_exercised(kind, noise == 0);
+  }
   sidbeam_index_release(index);
   memcpy(&header, s.bytes + 16, sizeof header); /* magic, major and minor, length of the header */
   s.header_end = 32 + (int64_t)header;

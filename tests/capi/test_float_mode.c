@@ -3,84 +3,7 @@
  * unchanged, even if it fails. SPDX-License-Identifier: Apache-2.0 */
 #include <fenv.h>
 
-#include "fixtures.h"
-
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-static unsigned get_csr(void) { return _mm_getcsr(); }
-static void set_csr(unsigned csr) { _mm_setcsr(csr); }
-static unsigned get_x87(void) {
-  uint16_t word;
-  __asm__ volatile("fnstcw %0" : "=m"(word));
-  return word;
-}
-#else
-static unsigned get_csr(void) { return 0; }
-static void set_csr(unsigned csr) { (void)csr; }
-static unsigned get_x87(void) { return 0; }
-#endif
-
-/* Bits of the MXCSR that are set, those that are cleared, and the rounding of all units. */
-typedef struct float_mode {
-  const char* name;
-  unsigned set, clear;
-  int rounding;
-} float_mode;
-
-static const float_mode modes[] = {
-    {"default", 0, 0, FE_TONEAREST},
-    {"denormals flushed", 0x8040, 0, FE_TONEAREST},
-    {"inputs flushed", 0x0040, 0, FE_TONEAREST},
-    {"down", 0, 0, FE_DOWNWARD},
-    {"up", 0, 0, FE_UPWARD},
-    {"to zero", 0, 0, FE_TOWARDZERO},
-    {"flushed, up", 0x8040, 0, FE_UPWARD},
-    {"every exception trapped", 0, 0x1f80, FE_TONEAREST},
-};
-
-static void enter(const float_mode* mode) {
-  CHECK_INT(fesetround(mode->rounding), 0);
-  set_csr((get_csr() | mode->set) & ~mode->clear & ~0x3fu);
-}
-
-/* The outcome of a call: status and message, and everything that it wrote. */
-typedef struct outcome {
-  sidbeam_status status;
-  char message[sizeof err.message];
-  uint32_t words[96];
-  size_t count;
-} outcome;
-
-static void keep_status(outcome* o, sidbeam_status status) {
-  o->status = status;
-  memcpy(o->message, err.message, sizeof o->message);
-}
-
-static void keep_words(outcome* o, const void* data, size_t bytes) {
-  CHECK(o->count * 4 + bytes <= sizeof o->words);
-  memcpy(o->words + o->count, data, bytes);
-  o->count += bytes / 4;
-}
-
-/* Runs `call` in every mode and compares with the default. No arithmetic in between: it might trap. */
-static outcome in_every_mode(void (*call)(const void* input, outcome* o), const void* input) {
-  static outcome expected, came;
-  for (size_t i = 0; i < COUNT(modes); ++i) {
-    outcome* o = i == 0 ? &expected : &came;
-    memset(o, 0, sizeof *o);
-    clear_error();
-    enter(&modes[i]);
-    const unsigned csr = get_csr(), x87 = get_x87();
-    call(input, o);
-    const int same = get_csr() == csr && get_x87() == x87 && fegetround() == modes[i].rounding;
-    CHECK_INT(fesetenv(FE_DFL_ENV), 0);
-    if (!same || memcmp(o, &expected, sizeof *o) != 0)
-      printf("mode: %s; '%s', expected '%s'\n", modes[i].name, o->message, expected.message);
-    CHECK(same);
-    CHECK(memcmp(o, &expected, sizeof *o) == 0);
-  }
-  return expected;
-}
+#include "float_modes.h"
 
 /* One step of the first level of `small`. */
 typedef struct step_input {
@@ -132,7 +55,7 @@ static void start_with_seeds(sidbeam_session* session, int32_t mode) {
   CHECK_OK(sidbeam_session_start(session, &start, &err));
 }
 
-static void step(const void* input, outcome* o) {
+static void step(const void* input, call_outcome* o) {
   const step_input* in = input;
   sidbeam_constraint* constraint = make_constraint(&small, ALL_KINDS);
   sidbeam_session* session = session_of(in, constraint);
@@ -217,7 +140,7 @@ static void inverse_temperature_and_soft_cap(void) {
     const int fails = i >= COUNT(accepted);
     const float number = fails ? refused[i - COUNT(accepted)] : accepted[i];
     step_input warm = input_of(2), capped = input_of(2);
-    outcome o;
+    call_outcome o;
     warm.normalization = capped.normalization = SIDBEAM_NORMALIZE_FULL;
     warm.inverse_temperature = as_bits(number);
     capped.soft_cap = as_bits(number);
@@ -248,16 +171,16 @@ static void given_log_sums(void) {
 static int left_another_mode;
 
 static void run_in_other_modes(void* context, int32_t count, void (*task)(void* data, int32_t i), void* data) {
-  const unsigned csr = get_csr();
+  const unsigned csr = get_float_csr();
   const int rounding = fegetround();
   (void)context;
   for (int32_t i = 0; i < count; ++i) {
-    enter(&modes[i % 2 == 0 ? 6 : 3]);
-    const unsigned own = get_csr();
+    enter_float_mode(&float_modes[i % 2 == 0 ? FLUSHED_ROUNDED_UP : ROUNDED_DOWN]);
+    const unsigned own = get_float_csr();
     task(data, i);
-    left_another_mode |= get_csr() != own;
+    left_another_mode |= get_float_csr() != own;
     (void)fesetround(rounding);
-    set_csr(csr);
+    set_float_csr(csr);
   }
 }
 
@@ -267,11 +190,11 @@ static void threads_of_the_runtime_and_of_the_host(void) {
     for (in.normalization = SIDBEAM_NORMALIZE_FULL; in.normalization <= SIDBEAM_NORMALIZE_NONE; ++in.normalization) {
       in.step_threads = 0;
       in.execute = NULL;
-      const outcome alone = in_every_mode(step, &in);
+      const call_outcome alone = in_every_mode(step, &in);
       in.step_threads = 3;
-      const outcome pool = in_every_mode(step, &in);
+      const call_outcome pool = in_every_mode(step, &in);
       in.execute = run_in_other_modes;
-      const outcome host = in_every_mode(step, &in);
+      const call_outcome host = in_every_mode(step, &in);
       CHECK(!left_another_mode);
       CHECK(memcmp(&alone, &pool, sizeof alone) == 0);
       CHECK(memcmp(&alone, &host, sizeof alone) == 0);
@@ -279,7 +202,7 @@ static void threads_of_the_runtime_and_of_the_host(void) {
   }
 }
 
-static void top_k(const void* input, outcome* o) {
+static void top_k(const void* input, call_outcome* o) {
   const step_input* in = input;
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
   sidbeam_constraint_set_config config = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
@@ -315,7 +238,7 @@ static void stateless_top_k(void) {
   }
 }
 
-static void keep_plan(outcome* o, const sidbeam_plan* plan) {
+static void keep_plan(call_outcome* o, const sidbeam_plan* plan) {
   sidbeam_plan_info info = SIDBEAM_PLAN_INFO_INIT;
   uint64_t sections = 0; /* their bytes */
   CHECK_OK(sidbeam_plan_get_info(plan, &info, &err));
@@ -330,7 +253,7 @@ static void keep_plan(outcome* o, const sidbeam_plan* plan) {
 }
 
 /* Estimates and the compact trie's first level are computed in double. */
-static void estimate(const void* input, outcome* o) {
+static void estimate(const void* input, call_outcome* o) {
   static const int32_t codes[5] = {1000, 999, 1001, 37, 3};
   const int64_t* sids = input;
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
@@ -349,7 +272,7 @@ static void estimates(void) {
     CHECK_INT(in_every_mode(estimate, &sids[i]).status, i < 3 ? SIDBEAM_OK : SIDBEAM_INVALID_ARGUMENT);
 }
 
-static void build(const void* input, outcome* o) {
+static void build(const void* input, call_outcome* o) {
   const int32_t* kinds = input;
   sidbeam_index* index = make_index(&small, *kinds);
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;

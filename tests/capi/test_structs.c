@@ -1,8 +1,16 @@
-/* Every public struct, with the size of its first version, of a later one, and of one that never was. Inputs may ask
- * for nothing that this library does not know; outputs have zeros there. SPDX-License-Identifier: Apache-2.0 */
+/* Every public struct of the library, or of the runner's, with the size of its first version, of a later one, and of
+ * one that never was. Inputs may ask for nothing that this library does not know; outputs have zeros there.
+ * SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
 
 #include "struct_subjects.h"
+
+#ifdef RUNNER_STRUCTS
+#include <sidbeam/runner_api.h>
+#define ABI_RECORD "../abi/runner_v1.inc"
+#else
+#define ABI_RECORD "../abi/abi_v1.inc"
+#endif
 
 enum { GROWTH = 24, GUARD = 0xA5 };
 
@@ -15,17 +23,26 @@ static const struct {
 #define FIELD(type, field, at, bytes)
 #define CONSTANT(name, value)
 #define ENTRY(place, name)
-#include "../abi/abi_v1.inc"
+#include ABI_RECORD
 };
 #undef STRUCT
 #undef FIELD
 
 static const struct {
-  const char* type;
+  const char *type, *name;
   size_t at, bytes;
 } fields[] = {
 #define STRUCT(type, bytes)
-#define FIELD(type, field, at, bytes) {#type, at, bytes},
+#define FIELD(type, field, at, bytes) {#type, #field, at, bytes},
+#include ABI_RECORD
+};
+#undef STRUCT
+#undef FIELD
+
+/* Of an error, which every library of ours reports by. */
+enum {
+#define STRUCT(type, bytes) FIRST_##type = bytes,
+#define FIELD(type, field, at, bytes)
 #include "../abi/abi_v1.inc"
 };
 
@@ -65,6 +82,7 @@ static int all_are(const room* r, size_t from, size_t to, int byte) {
 static int same_fields(const subject* s, const room* a, const room* b, size_t end) {
   for (size_t i = 0; i < COUNT(fields); ++i) {
     if (strcmp(fields[i].type, s->type) != 0 || fields[i].at == 0 || fields[i].at + fields[i].bytes > end) continue;
+    if (s->differs != NULL && strcmp(fields[i].name, s->differs) == 0) continue;
     if (memcmp(a->bytes + fields[i].at, b->bytes + fields[i].at, fields[i].bytes) != 0) return 0;
   }
   return 1;
@@ -100,6 +118,7 @@ static void every_struct_has_a_subject(void) {
 static void an_init_macro_says_the_size_and_leaves_all_else_to_the_call(void) {
   for (size_t i = 0; i < subject_count; ++i) {
     const subject* s = &subjects[i];
+    if (s->kind == HANDED_OUT) continue;
     for (size_t k = 0; k < COUNT(versions); ++k)
       if (strcmp(versions[k].type, s->type) == 0) CHECK_INT(known_of(s), versions[k].known);
     if (s->kind == OUTPUT) {
@@ -115,6 +134,7 @@ static void structs_of_the_first_version_are_taken(void) {
   for (size_t i = 0; i < subject_count; ++i) {
     const subject* s = &subjects[i];
     const size_t first = first_of(s);
+    if (s->kind == HANDED_OUT) continue;
     room given, before;
     sized(s, first, &given);
     before = given;
@@ -178,6 +198,7 @@ static void structs_of_a_size_that_none_has_are_refused(void) {
   for (size_t i = 0; i < subject_count; ++i) {
     const subject* s = &subjects[i];
     const size_t first = first_of(s), sizes[] = {0, 4, first - 1, sizeof(room) + 1, UINT32_MAX};
+    if (s->kind == HANDED_OUT) continue;
     for (size_t k = 0; k < COUNT(sizes); ++k) {
       char expected[100];
       room given, before;
@@ -200,9 +221,8 @@ static void fail_into(room* given, size_t size) {
 }
 
 static void an_error_grows_like_any_output(void) {
-  const size_t first = versions[0].first, known = sizeof(sidbeam_error);
+  const size_t first = FIRST_sidbeam_error, known = sizeof(sidbeam_error);
   const size_t sizes[] = {first, known, known + 1, known + GROWTH};
-  CHECK_TEXT(versions[0].type, "sidbeam_error");
   for (size_t i = 0; i < COUNT(sizes); ++i) {
     room given;
     fail_into(&given, sizes[i]);
@@ -215,7 +235,7 @@ static void an_error_grows_like_any_output(void) {
 }
 
 static void an_error_of_a_size_that_none_has_is_left_unwritten(void) {
-  const size_t sizes[] = {0, 4, 8, versions[0].first - 1, sizeof(room) + 1, UINT32_MAX};
+  const size_t sizes[] = {0, 4, 8, FIRST_sidbeam_error - 1, sizeof(room) + 1, UINT32_MAX};
   for (size_t i = 0; i < COUNT(sizes); ++i) {
     room given;
     fail_into(&given, sizes[i]);

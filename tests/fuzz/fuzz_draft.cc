@@ -1,11 +1,8 @@
 // A draft head's file as others might write it. SPDX-License-Identifier: Apache-2.0
-#include <xxhash.h>
-
 #include <algorithm>
-#include <cstring>
-#include <utility>
 #include <vector>
 
+#include "draft_specimens.h"
 #include "random.h"
 #include "runner/draft/head.h"
 #include "sidbeam/draft.h"
@@ -18,30 +15,6 @@ namespace {
 
 using sidbeam::Ref;
 using sidbeam::runner::DraftHead;
-
-constexpr size_t kPreamble = 32;
-
-// Makes every checksum right that has a place, so that only the other checks stand between damage and its use.
-void repair(uint8_t* file, size_t size) {
-  uint64_t header_bytes = 0;
-  if (size < kPreamble) return;
-  std::memcpy(&header_bytes, file + 16, sizeof header_bytes);
-  if (header_bytes > size - kPreamble) return;
-  flatbuffers::Verifier verifier(file + kPreamble, header_bytes);
-  if (sidbeam::format::VerifyDraftHeaderBuffer(verifier)) {
-    const auto* sections = sidbeam::format::GetDraftHeader(file + kPreamble)->sections();
-    std::vector<std::pair<size_t, uint64_t>> checksums;  // written at the end, since tables may overlap each other
-    for (uint32_t i = 0; sections != nullptr && i < sections->size(); ++i) {
-      const sidbeam::format::WeightSection& section = *sections->Get(i);
-      const uint8_t* place = reinterpret_cast<const flatbuffers::Table*>(&section)->GetAddressOf(
-          sidbeam::format::WeightSection::VT_CHECKSUM);
-      if (place == nullptr || section.offset() > size || section.length() > size - section.offset()) continue;
-      checksums.emplace_back(place - file, XXH3_64bits(file + section.offset(), section.length()));
-    }
-    for (const auto& [place, checksum] : checksums) std::memcpy(file + place, &checksum, sizeof checksum);
-  }
-  fuzz::repair_checksum(file, size);
-}
 
 fuzz::Catalogue catalogue_for(const sidbeam_draft_head_info& info) {
   fuzz::Catalogue catalogue;
@@ -99,6 +72,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t most, unsigned int seed) {
   fuzz::Random random{seed};
   const size_t mutated = LLVMFuzzerMutate(data, size, most);
-  if (!random.one_in(16)) repair(data, mutated);
+  if (!random.one_in(16)) fuzz::repair_draft_head(data, mutated);
   return mutated;
 }

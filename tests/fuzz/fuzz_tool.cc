@@ -1,11 +1,17 @@
-// The `sidbeam` command over mutated index files, catalogues and logits: every subcommand, in this process. The last
-// bytes of an input choose the command line; the rest is the file that it names.
+// The `sidbeam` command over mutated index files, draft heads, catalogues, logits and prompts: every subcommand, in
+// this process. The last bytes of an input choose the command line; the rest is the file that it names.
+//
+// Set SIDBEAM_FUZZ_REACH=1 to fail if some command of the program has not done what it was asked for by the end of the
+// run: one that this target knows nothing of.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
+#include "draft_specimens.h"
+#include "equal_inputs.h"
 #include "files/mutate.h"
 #include "specimens.h"
 #include "tool/arguments.h"
@@ -39,11 +45,23 @@ const fuzz::Scratch& scratch() {
   return folder;
 }
 
-fuzz::Arguments draw_arguments(const Script& script, const std::string& file, bool index, fuzz::Random& random) {
-  const bool other = script.options % 32 == 31;  // than such a file is for
-  if (script.options % 16 == 15) return fuzz::any_arguments(scratch(), file, random);
-  fuzz::Arguments arguments = index != other ? fuzz::on_index(scratch(), file, script.command, random)
-                                             : fuzz::on_catalogue(scratch(), file, script.form, script.command, random);
+// Options and values drawn at random, or the command for another kind of file.
+bool is_random(const Script& script) { return script.options % 16 == 15; }
+bool is_other(const Script& script) { return script.options % 32 == 14; }
+
+fuzz::Arguments draw_arguments(const Script& script, const std::string& file, const Bytes& input,
+                               fuzz::Random& random) {
+  static const fuzz::Sound sound;
+  const fuzz::Room room{scratch(), sound};
+  if (is_random(script)) return fuzz::any_arguments(room, file, random);
+  const bool other = is_other(script);
+  fuzz::Arguments arguments;
+  if (fuzz::is_draft_head(input) && !other)
+    arguments = fuzz::on_draft_head(room, file, script.command, random);
+  else if (is_index(input) != other)
+    arguments = fuzz::on_index(room, file, script.command, random);
+  else
+    arguments = fuzz::on_catalogue(room, file, script.form, script.command, random);
   if ((script.options & 32) != 0) arguments.emplace_back("--json");
   return arguments;
 }
@@ -73,15 +91,14 @@ void limit_files() {
 
 void prepare(const Script& script) {
   scratch().clear();
-  static const Bytes index = fuzz::specimens()[6];  // every kind
-  static const Bytes rows = [] {
-    const int32_t codes[] = {3, 1, 2, 3, 1, 0, 0, 0, 0, 2, 3, 3, 0, 2, 1, 3, 1, 2};
-    return fuzz::npy_bytes("<i4", "(6, 3)", codes, sizeof codes);
-  }();
-  scratch().write("fixed.sidx", index);
-  scratch().write("fixed.npy", rows);
-  scratch().write("logits.npy", {});
   if ((script.options & 64) != 0) scratch().write(fuzz::kOutput, Bytes(kOld, kOld + std::strlen(kOld)));
+}
+
+void mutate_draft_head(Bytes& file, size_t most, fuzz::Random& random) {
+  const size_t size = file.size();
+  file.resize(std::max(size, most));
+  file.resize(LLVMFuzzerMutate(file.data(), size, most));
+  if (!random.one_in(16)) fuzz::repair_draft_head(file.data(), file.size());
 }
 
 }  // namespace
@@ -89,8 +106,11 @@ void prepare(const Script& script) {
 // Most of a run is the command's parsing of its options, and most of that is AddressSanitizer's book-keeping.
 extern "C" const char* __asan_default_options() { return "malloc_context_size=2:quarantine_size_mb=16"; }
 
-extern "C" int LLVMFuzzerInitialize(int*, char***) {
+extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
+  fuzz::weigh_inputs_equally(argc, argv);
   limit_files();
+  const char* reach = std::getenv("SIDBEAM_FUZZ_REACH");
+  if (reach != nullptr && reach[0] == '1') fuzz::require_every_command();
   return 0;
 }
 
@@ -104,12 +124,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Names of files are in messages too.
   const std::string file = (script.options & 128) != 0 ? "x\x1b]0;title\x07\nsidbeam: forged" : "input";
   scratch().write(file, input);
-  const std::vector<std::string> before = scratch().names();
   const bool had_old = (script.options & 64) != 0;
-  const fuzz::Arguments arguments = draw_arguments(script, file, is_index(input), random);
+  const fuzz::Arguments arguments = draw_arguments(script, file, input, random);
+  const std::vector<std::string> before = scratch().names();
   const fuzz::Ran ran = fuzz::run_command(arguments);
   // What is drawn at random may name any file as its output.
-  if (script.options % 16 != 15) check_files(arguments, ran, before, input, file, had_old);
+  if (!is_random(script)) check_files(arguments, ran, before, input, file, had_old);
   return 0;
 }
 
@@ -123,7 +143,10 @@ extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t mos
     whole.resize(whole.size() - fuzz::kScriptBytes);
     for (uint64_t i = random.one_in(3) ? 1 + random.below(3) : 0; i > 0; --i)
       random.pick(script) = static_cast<uint8_t>(random.next());
-    fuzz::mutate_catalogue(whole, most - fuzz::kScriptBytes, random, LLVMFuzzerMutate);
+    if (fuzz::is_draft_head(whole))
+      mutate_draft_head(whole, most - fuzz::kScriptBytes, random);
+    else
+      fuzz::mutate_catalogue(whole, most - fuzz::kScriptBytes, random, LLVMFuzzerMutate);
     whole.insert(whole.end(), script.begin(), script.end());
   }
   std::copy(whole.begin(), whole.end(), data);

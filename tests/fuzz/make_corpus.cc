@@ -1,6 +1,6 @@
 // Writes the first inputs of the fuzz targets below a folder, which it empties: fuzz_files/ has indexes of every kind,
-// fuzz_tool/ these and catalogues, each with a script; fuzz_model/ models of every family; fuzz_draft/ draft heads;
-// fuzz_abi/ and fuzz_numeric/ fixed noise.
+// fuzz_tool/ these, draft heads and catalogues, each with a script; fuzz_model/ models of every family; fuzz_draft/
+// draft heads; fuzz_abi/, fuzz_runner/ and fuzz_numeric/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -12,6 +12,7 @@
 #include "files/mutate.h"
 #include "model/input.h"
 #include "specimens.h"
+#include "tool/arguments.h"
 #include "tool/catalogues.h"
 
 namespace {
@@ -52,12 +53,17 @@ bool write_tool_inputs(const std::filesystem::path& folder) {
   int number = 0;
   bool written = true;
   for (const std::vector<uint8_t>& bytes : fuzz::specimens())
-    for (uint8_t command = 0; command < 6; ++command, ++number)
+    for (uint8_t command = 0; command < fuzz::kIndexCommands; ++command, ++number)
+      written &= write(folder / std::to_string(number), with_script(bytes, {command, 0, 0}, number));
+  for (const std::vector<uint8_t>& bytes : fuzz::draft_specimens())
+    for (uint8_t command = 0; command < 2; ++command, ++number)
       written &= write(folder / std::to_string(number), with_script(bytes, {command, 0, 0}, number));
   for (const fuzz::CatalogueFile& file : fuzz::catalogue_files())
     for (uint8_t command = 0; command < 2; ++command, ++number)
       written &= write(folder / std::to_string(number),
                        with_script(file.bytes, {command, 0, static_cast<uint8_t>(file.form)}, number));
+  for (int i = 0; i < 8; ++i, ++number)  // command lines at random, that of synth among them
+    written &= write(folder / std::to_string(number), with_script({}, {0, 15, 0}, i));
   return written;
 }
 
@@ -95,6 +101,7 @@ int main(int argc, char** argv) {
     written &= write(folder / "fuzz_files" / std::to_string(number), with_script(bytes, {way, way}, number));
   }
   written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
+  written &= write_noise(folder / "fuzz_runner");
   written &= write_models(folder / "fuzz_model") && write_draft_heads(folder / "fuzz_draft");
   return written ? 0 : 1;
 }

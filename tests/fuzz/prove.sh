@@ -1,50 +1,64 @@
 #!/usr/bin/env bash
-# Shows that the fuzz targets find known faults: puts a fault of faults/ back into the tree, and demands that the target
-# named in the patch's first line fails within its short run, with the words of that line.
-#   bash tests/fuzz/prove.sh [NAME ...]    all patches, or those named; each target must pass without them first
+# Shows that the tests find known faults: puts a fault of faults/ back into the tree, and demands that the test named in
+# the patch's first line fails, with the words of that line. The test is a fuzz target in its short run, or, for what
+# sanitizers get in the way of, a test in C or of the command in the release build.
+#   bash tests/fuzz/prove.sh [NAME ...]    all patches, or those named; each test must pass without them first
 #   bash tests/fuzz/prove.sh --one         the patch that HEAD's hash chooses, patched only: what CI runs, right after
-#                                          the unpatched targets have passed there
-# The first line of a patch is "TARGET finds: REGEX"; the next ones describe the fault. The tree itself is not changed:
-# an overlay that only this process sees lies over it and over build/fuzz, so that only what a patch touches is compiled
-# again. Where overlays are not allowed, a copy of the tree in build/prove is built, once from nothing.
+#                                          the unpatched tests have passed there
+# The first line of a patch is "TEST finds: REGEX", TEST being its name in CTest; the next ones describe the fault. The
+# tree itself is not changed: an overlay that only this process sees lies over it and over its builds, so that only what
+# a patch touches is compiled again. Where overlays are not allowed, a copy of the tree in build/prove is built, once
+# from nothing.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 root=$PWD
+seconds=100  # of wall clock for a test in C: what hangs has said before that it fails
 
-# build TARGET ...
+first_line() { head -n 1 "tests/fuzz/faults/$1.patch"; }
+test_of() { first_line "$1" | cut -d ' ' -f 1; }
+phrase_of() { first_line "$1" | cut -d ' ' -f 3-; }
+
+# build TEST   what it runs
 build() {
-  local launcher=() log
+  local launcher=() log preset=release targets=("$1")
+  case $1 in
+    fuzz_*) preset=fuzz targets+=(make_corpus) ;;
+    cli_*) targets=(sidbeam_cli io_faults) ;;
+  esac
   log=$(mktemp)
   if command -v ccache >/dev/null; then
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
-  { cmake --preset fuzz "${launcher[@]}" &&
-    cmake --build --preset fuzz -j "${SIDBEAM_JOBS:-$(nproc)}" --target make_corpus "$@" -- --quiet; } >"$log" 2>&1 ||
+  { cmake --preset $preset "${launcher[@]}" &&
+    cmake --build --preset $preset -j "${SIDBEAM_JOBS:-$(nproc)}" --target "${targets[@]}" -- --quiet; } >"$log" 2>&1 ||
     { tail -n 40 "$log"; rm "$log"; return 1; }
   rm "$log"
 }
 
-# short_run TARGET   the one of CTest
-short_run() { ctest --test-dir build/fuzz/tests/fuzz -R "^$1\$" --output-on-failure --no-tests=error; }
-
-first_line() { head -n 1 "tests/fuzz/faults/$1.patch"; }
-target_of() { first_line "$1" | cut -d ' ' -f 1; }
-phrase_of() { first_line "$1" | cut -d ' ' -f 3-; }
+# run_test TEST   as CTest runs it
+run_test() {
+  case $1 in
+    fuzz_*) ctest --test-dir build/fuzz/tests/fuzz -R "^$1\$" --output-on-failure --no-tests=error ;;
+    *) ctest --test-dir build/release -R "^$1\$" --output-on-failure --no-tests=error --timeout $seconds ;;
+  esac
+}
 
 # patched NAME   in a tree that may be changed
 patched() {
-  local target phrase log
-  target=$(target_of "$1") phrase=$(phrase_of "$1") log=$(mktemp)
+  local name phrase log
+  name=$(test_of "$1") phrase=$(phrase_of "$1") log=$(mktemp)
   patch -s -p1 <"tests/fuzz/faults/$1.patch" || { echo "the patch does not fit"; return 1; }
-  build "$target" || return 1
-  if short_run "$target" >"$log" 2>&1 || ! grep -qE -- "$phrase" "$log"; then
+  build "$name" || return 1
+  if run_test "$name" >"$log" 2>&1 || ! grep -qE -- "$phrase" "$log"; then
     printf 'NOT FOUND: %s\n' "$phrase"
     tail -n 40 "$log"
     rm "$log"
     return 1
   fi
-  sed -nE 's/^stat::number_of_executed_units: */found, inputs: /p' "$log"
+  local inputs
+  inputs=$(sed -nE 's/^stat::number_of_executed_units: *//p' "$log")
+  echo "found${inputs:+, inputs: $inputs}"
   rm "$log"
 }
 
@@ -78,18 +92,18 @@ in_copy() {
 
 # prove NAME
 prove() {
-  local target status=0 folder
+  local name status=0 folder
   [ -e "tests/fuzz/faults/$1.patch" ] || { echo "no fault $1 in tests/fuzz/faults" >&2; return 2; }
-  target=$(target_of "$1")
-  if [ -z "${ready[$target]:-}" ]; then
-    build "$target" || return 1
+  name=$(test_of "$1")
+  if [ -z "${ready[$name]:-}" ]; then
+    build "$name" || return 1
     if [ "$checks_unpatched" = 1 ]; then
-      short_run "$target" >build/prove.log 2>&1 ||
-        { echo "$target fails without a fault: see build/prove.log"; return 1; }
+      run_test "$name" >build/prove.log 2>&1 ||
+        { echo "$name fails without a fault: see build/prove.log"; return 1; }
     fi
-    ready[$target]=1
+    ready[$name]=1
   fi
-  printf '%-24s %-13s ' "$1" "$target"
+  printf '%-24s %-15s ' "$1" "$name"
   for folder in "${TMPDIR:-/tmp}" /dev/shm; do
     status=0
     in_overlay "$folder" "$1" || status=$?

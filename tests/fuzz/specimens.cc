@@ -106,8 +106,11 @@ const std::vector<std::vector<uint8_t>>& specimens() {
       }
     }
     made.push_back(bytes_of(dense));
-    // More SIDs below a prefix than a tail takes, so that it begins at level 3; ends above it, and at it.
-    Catalogue deep{{3, 3, 9, 10}, true, false, kCompact, {0, 1, 0, 0, 1, 0, 0, 0, 2, 2, 5, 0}, {2, 1, 3}};
+    // More SIDs below a prefix than a tail takes, so that it begins at level 3; ends at it, above it, and, most of
+    // them, far above, where a SID that is taken for a longer one has a code that nobody wrote.
+    Catalogue deep{{7, 3, 9, 10}, true, false, kCompact, {0, 1, 0, 0, 2, 2, 5, 0}, {2, 3}};
+    for (const int32_t code : {1, 3, 4, 5, 6}) deep.sids.insert(deep.sids.end(), {code, 0, 0, 0});
+    deep.lengths.insert(deep.lengths.end(), 5, 1);
     for (int32_t i = 0; i < 72; ++i) deep.sids.insert(deep.sids.end(), {0, 0, i / 9, i % 9});
     deep.lengths.insert(deep.lengths.end(), 72, 4);
     made.push_back(bytes_of(deep));

@@ -5,6 +5,7 @@
 
 #include <sidbeam/sidbeam.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -37,9 +38,10 @@ struct Called {
 // ABI(index_verify)(index, depth, err): a counted call.
 #define ABI(name) (::fuzz::abi::Called<sidbeam_##name>::call)
 
-// Ends the run if a function of the library is called nowhere in this program.
+// Ends the run if a function of the library, or of a table of functions, is called nowhere in this program.
 void require_every_function();
-// Ends the run if a function has never succeeded.
+void require_functions(const void* const* entries, size_t count);
+// Ends the run if one of these has never succeeded.
 void require_every_success();
 
 }  // namespace fuzz::abi

@@ -11,23 +11,7 @@ namespace {
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN(), kInfinity = std::numeric_limits<float>::infinity();
 constexpr int32_t kMostLevels = 8, kMostColumns = 64;
-
-// A target, a draft, and what binds them; gone with this.
-struct Rig {
-  sidbeam_session *target = nullptr, *draft = nullptr;
-  sidbeam_speculation* speculation = nullptr;
-  sidbeam_session_config target_config = SIDBEAM_SESSION_CONFIG_INIT, draft_config = SIDBEAM_SESSION_CONFIG_INIT;
-  int32_t levels = 0, columns = 0, draft_levels = 1;
-  int64_t active = 0;  // slots of the round
-
-  Rig() = default;
-  Rig(const Rig&) = delete;
-  ~Rig() {
-    ABI(speculation_destroy)(speculation);
-    ABI(session_destroy)(target);
-    ABI(session_destroy)(draft);
-  }
-};
+constexpr size_t kMostRigs = 2;
 
 sidbeam_session* make_session(World& world, const sidbeam_session_config& config) {
   Out<sidbeam_session*> out(world, 1);
@@ -184,31 +168,41 @@ void get_stats(World& world, const Rig& rig) {
   FUZZ_CHECK(out->levels == out->rounds + out->accepted_levels && out->accepted_levels <= out->drafted_levels);
 }
 
-void speculate(World& world) {
-  if (world.constraints.empty() || world.runtimes.empty()) return;
+bool start(World& world, const Rig& rig) { return start(world, rig.target, rig) && start(world, rig.draft, rig); }
+
+void make_rig(World& world) {
+  if (world.constraints.empty() || world.runtimes.empty() || world.rigs.size() >= kMostRigs) return;
   const Held<sidbeam_constraint>& constraint = world.any(world.constraints);
   const sidbeam_index_info& facts = *constraint.facts;
-  Rig rig;
-  rig.levels = facts.levels;
-  for (int32_t l = 0; l < facts.levels; ++l) rig.columns = std::max(rig.columns, facts.codes[l]);
-  if ((facts.kinds & SIDBEAM_KIND_TRIE) == 0 || facts.levels > kMostLevels || rig.columns > kMostColumns) return;
+  auto rig = std::make_unique<Rig>();
+  rig->levels = facts.levels;
+  for (int32_t l = 0; l < facts.levels; ++l) rig->columns = std::max(rig->columns, facts.codes[l]);
+  if ((facts.kinds & SIDBEAM_KIND_TRIE) == 0 || facts.levels > kMostLevels || rig->columns > kMostColumns) return;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   vocabulary.levels = facts.levels;
   vocabulary.end_column = 0;
-  rig.target_config.constraint = constraint.handle;
-  rig.target_config.vocabulary = &vocabulary;
-  rig.target_config.slots = world.in(1, 3);
-  rig.target_config.beams = world.in(1, 6);
-  rig.target_config.normalization = world.in(0, 3);
-  rig.target_config.mode = world.one_in(3) ? SIDBEAM_MODE_STOCHASTIC : SIDBEAM_MODE_SEARCH;
-  rig.draft_config = rig.target_config;
-  rig.draft_config.beams += world.in(-1, 5);
-  rig.draft_config.beams = std::max(rig.draft_config.beams, 1);
-  rig.target = make_session(world, rig.target_config);
-  if (rig.target == nullptr) return;
-  rig.draft = make_session(world, rig.draft_config);
-  if (rig.draft == nullptr || !create(world, rig)) return;
-  if (!start(world, rig.target, rig) || !start(world, rig.draft, rig)) return;
+  sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
+  config.constraint = constraint.handle;
+  config.vocabulary = &vocabulary;
+  config.slots = world.in(1, 3);
+  config.beams = world.in(1, 6);
+  config.normalization = world.in(0, 3);
+  config.mode = world.one_in(3) ? SIDBEAM_MODE_STOCHASTIC : SIDBEAM_MODE_SEARCH;
+  rig->target = make_session(world, rig->target_config = config);
+  if (rig->target == nullptr) return;
+  config.beams = std::max(config.beams + world.in(-1, 5), 1);
+  rig->draft = make_session(world, rig->draft_config = config);
+  if (rig->draft != nullptr) (void)create(world, *rig);
+  world.rigs.push_back(std::move(rig));
+}
+
+void speculate(World& world) {
+  make_rig(world);
+  if (world.rigs.empty()) return;
+  Rig& rig = *world.any(world.rigs);
+  if (rig.speculation == nullptr) return;
+  if (!rig.started || (rig.active == 0 && world.one_in(3))) start(world, rig);
+  if (!rig.started) return;
   for (int32_t calls = world.in(0, 24); calls > 0; --calls) {
     const int32_t which = world.in(0, 9);
     if (which < 3) begin(world, rig);
@@ -217,6 +211,11 @@ void speculate(World& world) {
     if (which == 8) get_mask(world, rig);
     if (which == 9) get_stats(world, rig);
   }
+}
+
+void destroy_part(World& world) {
+  if (world.one_in(4)) ABI(speculation_destroy)(nullptr);
+  if (!world.rigs.empty()) world.drop_part(world.any(world.rigs));
 }
 
 std::vector<float> some_log_probs(World& world, size_t count, bool bad) {
@@ -294,7 +293,7 @@ void relax(World& world) {
 }  // namespace
 
 std::span<const Operation> speculation_operations() {
-  static constexpr Operation kAll[] = {speculate, speculate, relax};
+  static constexpr Operation kAll[] = {speculate, speculate, speculate, relax, relax, destroy_part};
   return kAll;
 }
 

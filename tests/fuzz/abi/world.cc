@@ -10,12 +10,6 @@
 namespace fuzz::abi {
 namespace {
 
-// Control characters, and characters that break a line or turn the direction of writing.
-bool is_obeyed(uint32_t code) {
-  return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x61C || code == 0x200E || code == 0x200F ||
-         (code >= 0x2028 && code <= 0x202E) || (code >= 0x2066 && code <= 0x2069);
-}
-
 // Removed when the program ends.
 struct Folder {
   Folder() {
@@ -28,22 +22,6 @@ struct Folder {
 };
 
 }  // namespace
-
-bool is_line(const char* text) {
-  if (*text == 0) return false;
-  for (const auto* at = reinterpret_cast<const uint8_t*>(text); *at != 0;) {
-    const int more = *at < 0x80 ? 0 : *at >= 0xF0 ? 3 : *at >= 0xE0 ? 2 : 1;
-    if ((*at >= 0x80 && *at < 0xC2) || *at > 0xF4) return false;
-    uint32_t code = more == 0 ? *at : *at & 0x3Fu >> more;
-    ++at;
-    for (int i = 0; i < more; ++i, ++at) {
-      if ((*at & 0xC0) != 0x80) return false;
-      code = code << 6 | (*at & 0x3Fu);
-    }
-    if (is_obeyed(code)) return false;
-  }
-  return true;
-}
 
 World::World(const uint8_t* data, size_t size) : input(data, size) {}
 
@@ -67,9 +45,14 @@ bool World::drop_any() {
     return true;
   };
   const size_t count = runtimes.size() + builders.size() + indexes.size() + constraints.size() + sessions.size() +
-                       sets.size() + plans.size() + discs.size();
+                       sets.size() + plans.size() + discs.size() + rigs.size();
   if (count == 0) return false;
   auto at = static_cast<size_t>(in(0, static_cast<int32_t>(count) - 1));
+  if (at < rigs.size()) {
+    drop_part(rigs[at]);
+    return true;
+  }
+  at -= rigs.size();
   return drop(
              runtimes,
              [](sidbeam_runtime* one) {
@@ -126,6 +109,20 @@ bool World::drop_any() {
                (one.handle);
              },
              at);
+}
+
+void World::drop_part(std::unique_ptr<Rig>& rig) {
+  if (rig->speculation != nullptr) {
+    ABI(speculation_destroy)(rig->speculation);
+    rig->speculation = nullptr;
+    return;
+  }
+  sidbeam_session*& session = rig->draft == nullptr || (rig->target != nullptr && flip()) ? rig->target : rig->draft;
+  ABI(session_destroy)(session);
+  session = nullptr;
+  if (rig->target != nullptr || rig->draft != nullptr) return;
+  std::swap(rig, rigs.back());
+  rigs.pop_back();
 }
 
 int32_t World::fault(int32_t count) {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "../line.h"
 #include "allocator.h"
 #include "answers.h"
 #include "functions.h"
@@ -68,6 +69,16 @@ struct Disc {
   bool decided = false;  // every result is, for certain
 };
 
+// A target, a draft, and what binds them, which must go before they do.
+struct Rig {
+  sidbeam_session *target = nullptr, *draft = nullptr;
+  sidbeam_speculation* speculation = nullptr;
+  sidbeam_session_config target_config = SIDBEAM_SESSION_CONFIG_INIT, draft_config = SIDBEAM_SESSION_CONFIG_INIT;
+  int32_t levels = 0, columns = 0, draft_levels = 1;
+  bool started = false;
+  int64_t active = 0;  // slots of the round
+};
+
 // Bytes lent to an index that was opened in memory.
 struct Lent {
   Block block;
@@ -117,6 +128,7 @@ class World {
   std::vector<ConstraintSet> sets;
   std::vector<sidbeam_plan*> plans;
   std::vector<Disc> discs;
+  std::vector<std::unique_ptr<Rig>> rigs;
   std::list<Lent> lent;
   std::vector<std::string> written;  // files that should be there
   std::vector<sidbeam_state> states{0, -1};
@@ -124,8 +136,12 @@ class World {
 
   std::vector<Guarded*> outputs;  // of the next call
 
- private:
+  // Destroys one of what a rig has left, and forgets it if that was the last.
+  void drop_part(std::unique_ptr<Rig>& rig);
+  // Releases one of all handles; false where there is none.
   bool drop_any();
+
+ private:
   void prepare_error();
   void check(sidbeam_status status);
 
@@ -133,9 +149,6 @@ class World {
   sidbeam_error* error_ = nullptr;
   bool error_is_one_ = false;  // of a size that an error may have
 };
-
-// Whether the library may log or answer this: one line of UTF-8 that is safe on a terminal.
-bool is_line(const char* text);
 
 // An output of the next call.
 template <class T>

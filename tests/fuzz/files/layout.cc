@@ -142,11 +142,12 @@ std::optional<IndexFile> parse(const uint8_t* data, size_t size) {
   return file;
 }
 
-void place(IndexFile& file) {
+void place(IndexFile& file, Random& random) {
   constexpr uint64_t kAlignment = 64, kLarge = 65536, kLargeAlignment = 4096;
   uint64_t end = kPreambleBytes + header_of(file).size();
   for (FileSection& section : file.sections) {
     section.length = section.bytes.size();
+    if (random.one_in(3)) end += kAlignment;
     section.offset = aligned(end, section.length >= kLarge ? kLargeAlignment : kAlignment);
     end = section.offset + section.length;
   }

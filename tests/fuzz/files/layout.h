@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "../random.h"
+
 namespace fuzz {
 
 struct FileSection {
@@ -51,8 +53,10 @@ constexpr size_t kMostBytes = size_t{1} << 16;
 
 // Nothing if preamble or FlatBuffer cannot be read. Sections that lie outside the file have no bytes.
 std::optional<IndexFile> parse(const uint8_t* data, size_t size);
-// Computes offsets, lengths and the file's size from the sections' bytes, in their order.
-void place(IndexFile& file);
+// Computes offsets, lengths and the file's size from the sections' bytes, in their order. Before some sections there is
+// a block more than their alignment needs, so that no read across a section's end goes unseen because the next section
+// begins there.
+void place(IndexFile& file, Random& random);
 // Computes the checksums of the sections from the file's bytes at the places that the header gives.
 void sum_sections(IndexFile& file);
 // The bytes of the file; the header's checksum is right.

@@ -173,7 +173,7 @@ void rearrange_sections(IndexFile& file, Random& random) {
     default:
       add_unknown_section(file, random);
   }
-  place(file);
+  place(file, random);
 }
 
 std::string random_text(Random& random) {
@@ -195,7 +195,7 @@ void change_texts(IndexFile& file, Random& random) {
     file.metadata.emplace_back(random_text(random), random_text(random));
   }
   if (!random.one_in(8)) std::sort(file.metadata.begin(), file.metadata.end());
-  place(file);
+  place(file, random);
 }
 
 // A level more or less, or one twice.
@@ -208,7 +208,7 @@ void change_depth(IndexFile& file, Random& random) {
   }
   if (random.one_in(2)) file.longest = static_cast<uint16_t>(file.levels.size());
   if (!file.variable_length) file.shortest = file.longest;
-  place(file);
+  place(file, random);
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ std::vector<uint8_t> cross_inputs(const uint8_t* a, size_t a_size, const uint8_t
   if (!random.one_in(4) && conform(agreeing, random))
     to = std::move(agreeing);
   else
-    place(*to);
+    place(*to, random);
   return with_script(sealed(std::move(*to), random), (random.one_in(2) ? a + a_size : b + b_size) - kScriptBytes, most);
 }
 

@@ -200,7 +200,7 @@ bool conform(IndexFile& file, Random& random) {
   for (FileSection& section : file.sections)
     if (section.kind > static_cast<uint16_t>(SectionKind::MAX)) sections.push_back(std::move(section));
   file.sections = std::move(sections);
-  place(file);
+  place(file, random);
   return file.file_bytes <= kMostBytes;
 }
 

@@ -7,7 +7,9 @@
 #include <cmath>
 #include <limits>
 
+#include "../draft_specimens.h"
 #include "catalogues.h"
+#include "command.h"
 
 namespace fuzz {
 namespace {
@@ -23,10 +25,10 @@ void add(Arguments& arguments, std::initializer_list<std::string> more) {
 }
 
 // A row a level, as the index's levels and codes ask for, or nearly.
-std::string write_logits(const Scratch& scratch, const std::string& index, Random& random) {
+std::string write_logits(const Room& room, const std::string& index, Random& random) {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   int64_t levels = 3, columns = 8;
-  if (sidbeam_index_peek(scratch.path(index).c_str(), &info, nullptr) == SIDBEAM_OK) {
+  if (sidbeam_index_peek(index.c_str(), &info, nullptr) == SIDBEAM_OK) {
     levels = info.levels;
     columns = std::min(*std::max_element(info.codes, info.codes + info.levels), 512) + 1;
   }
@@ -37,7 +39,30 @@ std::string write_logits(const Scratch& scratch, const std::string& index, Rando
   if (random.one_in(4)) random.pick(rows) = -std::numeric_limits<float>::infinity();
   std::string shape = std::to_string(levels) + ", " + std::to_string(columns) + ")";
   shape = requests > 1 ? "(" + std::to_string(requests) + ", " + shape : "(" + shape;
-  return scratch.write("logits.npy", npy_bytes("<f4", shape, rows.data(), rows.size() * sizeof(float)));
+  return room.scratch.write("logits.npy", npy_bytes("<f4", shape, rows.data(), rows.size() * sizeof(float)));
+}
+
+// A head for the levels and codes of the index, if they are not too many.
+std::string write_head(const Room& room, const std::string& index, int32_t hidden, Random& random) {
+  constexpr int32_t kMostCodes = 512, kMostLevels = 8;
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  if (sidbeam_index_peek(index.c_str(), &info, nullptr) != SIDBEAM_OK || info.levels > kMostLevels ||
+      *std::max_element(info.codes, info.codes + info.levels) > kMostCodes)
+    return room.sound.head;
+  const std::string path = room.scratch.path("index.sdraft");
+  write_draft_head(path, {info.codes, info.codes + info.levels}, hidden,
+                   static_cast<int32_t>(random.below(kDraftKinds)));
+  return path;
+}
+
+// Of one request, as many as the index has levels and one more.
+std::string write_hidden_states(const Room& room, const std::string& index) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  const int32_t levels = sidbeam_index_peek(index.c_str(), &info, nullptr) == SIDBEAM_OK ? info.levels : 3;
+  std::vector<float> states(static_cast<size_t>((levels + 1) * kDraftHidden));
+  for (size_t i = 0; i < states.size(); ++i) states[i] = static_cast<float>(i % 5) / 4;
+  const std::string shape = "(" + std::to_string(levels + 1) + ", " + std::to_string(kDraftHidden) + ")";
+  return room.scratch.write("hidden.npy", npy_bytes("<f4", shape, states.data(), states.size() * sizeof(float)));
 }
 
 Arguments decode(const std::string& index, const std::string& logits, Random& random) {
@@ -88,6 +113,55 @@ Arguments lookup(const std::string& index, Random& random) {
   }
 }
 
+// How a head's SIDs are found, as draft and run call it.
+void add_verification(Arguments& arguments, Random& random) {
+  const std::string verifications[] = {"trie", "hash", "none"};
+  if (random.one_in(2)) add(arguments, {"--verify", random.pick(verifications)});
+  if (random.one_in(4)) add(arguments, {"--top-k", std::to_string(1 + random.below(4))});
+  if (random.one_in(4)) add(arguments, {"--normalize", random.one_in(2) ? "full" : "valid"});
+}
+
+Arguments draft(const std::string& head, const std::string& index, const std::string& hidden, Random& random) {
+  Arguments arguments = {"draft", head, index, "--hidden", hidden, "--beams", std::to_string(1 + random.skewed(4))};
+  add_verification(arguments, random);
+  return arguments;
+}
+
+void add_prompt(Arguments& arguments, Random& random) {
+  const std::string tokens[] = {"1,5,3", "11", "0,1,2,3,4,5", "1,-1,2", "12"}, items[] = {"0", "0,1", "3,item 1", "x"};
+  if (random.one_in(2))
+    add(arguments, {"--tokens", random.pick(tokens)});
+  else
+    add(arguments, {"--history", random.pick(items)});
+}
+
+void add_speculation(const Room& room, Arguments& arguments, Random& random) {
+  add(arguments, {"--draft", room.sound.model, "--draft-beams", std::to_string(1 + random.below(12))});
+  if (random.one_in(2)) add(arguments, {"--speculate", "relaxed", "--seed", std::to_string(random.below(4))});
+}
+
+// `what`: what is asked of the model, how codes are its tokens, and perhaps a head.
+Arguments run(const Room& room, const std::string& index, const Arguments& what, Random& random) {
+  Arguments arguments = {"run", room.sound.model, index, "--beams", std::to_string(1 + random.skewed(3))};
+  arguments.insert(arguments.end(), what.begin(), what.end());
+  add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
+  if (random.one_in(2)) add(arguments, {"--end-column", std::to_string(4 + random.below(9))});
+  if (random.one_in(4)) add(arguments, {"--group", std::to_string(1 + random.below(4))});
+  if (random.one_in(8)) add(arguments, {"--begin-tokens", random.one_in(2) ? "1" : "11,2"});
+  if (random.one_in(8)) add(arguments, {"--start-tokens", random.one_in(2) ? "2,-1" : "12"});
+  const std::string weights[] = {"f32", "f16", "bf16", "int8"};
+  if (random.one_in(4)) add(arguments, {"--weights", random.pick(weights)});
+  const bool has_head = std::find(what.begin(), what.end(), "--head") != what.end();
+  if (has_head) {
+    add_verification(arguments, random);
+  } else if (random.one_in(4)) {
+    add_speculation(room, arguments, random);
+  } else if (random.one_in(2)) {
+    add(arguments, {"--normalize", random.one_in(2) ? "level" : "valid"});
+  }
+  return arguments;
+}
+
 // What building and planning share.
 void add_import(Arguments& arguments, Form form, Random& random) {
   const std::string formats[] = {"lcrec", "jsonl", "csv", "npy", "raw", "xllm", "auto"};
@@ -109,85 +183,104 @@ void add_import(Arguments& arguments, Form form, Random& random) {
   add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
 }
 
+Arguments synth(const Room& room, Random& random) {
+  return {"synth",
+          "--items",
+          std::to_string(1 + random.skewed(10)),
+          "--levels",
+          std::to_string(1 + random.below(5)),
+          "--codes",
+          std::to_string(1 + random.skewed(10)),
+          "--skew",
+          random.one_in(2) ? "zipf" : "uniform",
+          "--output",
+          room.scratch.path(kOutput)};
+}
+
+Arguments estimate(Random& random) {
+  return {"plan",
+          "--items",
+          std::to_string(1 + random.skewed(41)),
+          "--levels",
+          std::to_string(1 + random.below(64)),
+          "--codes",
+          random.one_in(2) ? "2048" : some_codes(random)};
+}
+
 }  // namespace
 
-Arguments on_index(const Scratch& scratch, const std::string& index, uint8_t choice, Random& random) {
-  const std::string path = scratch.path(index);
-  switch (choice % 9) {
+Arguments on_index(const Room& room, const std::string& name, uint8_t choice, Random& random) {
+  const std::string index = room.scratch.path(name), out = room.scratch.path(kOutput);
+  switch (choice % kIndexCommands) {
     case 0:
-      return random.one_in(2) ? Arguments{"verify", path, "--full", "--threads", "1"}
-                              : Arguments{"verify", path, "--threads", "1"};
+      return random.one_in(2) ? Arguments{"verify", index, "--full", "--threads", "1"}
+                              : Arguments{"verify", index, "--threads", "1"};
     case 1:
-      return {"inspect", path};
+      return {"inspect", index};
     case 2:
-      return {"inspect", path, "--html", scratch.path(kOutput)};
+      return {"inspect", index, "--html", out};
     case 3:
-      return lookup(path, random);
+      return lookup(index, random);
     case 4:
-      return decode(path, write_logits(scratch, index, random), random);
-    case 8:
-      return sample(path, write_logits(scratch, index, random), random);
+      return decode(index, write_logits(room, index, random), random);
+    case 5:
+      return sample(index, write_logits(room, index, random), random);
+    case 6:
+      return draft(write_head(room, index, kDraftHidden, random), index, write_hidden_states(room, index), random);
+    case 7: {
+      Arguments what;
+      add_prompt(what, random);
+      if (random.one_in(4))
+        add(what, {"--head", write_head(room, index, Sound::kModelHidden, random), "--placeholders", "9,10,11"});
+      if (random.one_in(3)) add(what, {"--offsets", random.one_in(2) ? "0,4,8" : some_codes(random)});
+      return run(room, index, what, random);
+    }
     default:
-      return {"convert", path, "--output-dir", scratch.path(kOutput), "--dense-levels", random.one_in(2) ? "1" : "2"};
+      return {"convert", index, "--output-dir", out, "--dense-levels", random.one_in(2) ? "1" : "2"};
   }
 }
 
-Arguments on_catalogue(const Scratch& scratch, const std::string& file, uint8_t form, uint8_t choice, Random& random) {
-  const std::string path = scratch.path(file);
+Arguments on_draft_head(const Room& room, const std::string& name, uint8_t choice, Random& random) {
+  const std::string head = room.scratch.path(name);
+  if (choice % 4 != 0) return draft(head, room.sound.index_of_head, room.sound.hidden, random);
+  Arguments what = {"--head", head, "--placeholders", "9,10,11"};  // refused, unless a change made it fit
+  add_prompt(what, random);
+  return run(room, room.sound.index, what, random);
+}
+
+Arguments on_catalogue(const Room& room, const std::string& file, uint8_t form, uint8_t choice, Random& random) {
+  const std::string path = room.scratch.path(file), out = room.scratch.path(kOutput);
   const auto as = static_cast<Form>(form % kForms);
-  if (as == Form::kLogits) {
-    const std::string index = scratch.path("fixed.sidx");
-    return choice % 2 == 0 ? decode(index, path, random) : sample(index, path, random);
+  Arguments what;
+  switch (as) {
+    case Form::kLogits:
+      return choice % 2 == 0 ? decode(room.sound.index, path, random) : sample(room.sound.index, path, random);
+    case Form::kHidden:
+      return draft(room.sound.head, room.sound.index_of_head, path, random);
+    case Form::kPrompts:
+      what = {"--input", path};
+      if (choice % 4 == 0) add(what, {"--head", room.sound.head_of_model, "--placeholders", "9,10,11"});
+      return run(room, room.sound.index, what, random);
+    case Form::kMap:
+      what = {"--map", path};
+      add_prompt(what, random);
+      return run(room, room.sound.index, what, random);
+    case Form::kIds:
+      what = {"build", "--input", room.sound.rows, "--ids", path, "--output", out};
+      add_import(what, Form::kNpy, random);
+      return what;
+    default:
+      break;
   }
-  if (as == Form::kIds) {
-    Arguments arguments = {"build", "--input",  scratch.path("fixed.npy"), "--ids",
-                           path,    "--output", scratch.path(kOutput)};
-    add_import(arguments, Form::kNpy, random);
-    return arguments;
-  }
-  Arguments arguments = choice % 4 == 0 ? Arguments{"plan", "--input", path}
-                                        : Arguments{"build", "--input", path, "--output", scratch.path(kOutput)};
-  add_import(arguments, as, random);
+  what = choice % 4 == 0 ? Arguments{"plan", "--input", path} : Arguments{"build", "--input", path, "--output", out};
+  add_import(what, as, random);
   if (choice % 4 != 0 && random.one_in(4))
-    add(arguments, {"--metadata", "key=\x1b]0;value\x07", "--codebook", "line\nsidbeam: forged"});
-  return arguments;
+    add(what, {"--metadata", "key=\x1b]0;value\x07", "--codebook", "line\nsidbeam: forged"});
+  return what;
 }
 
-Arguments any_arguments(const Scratch& scratch, const std::string& file, Random& random) {
-  const std::string commands[] = {"build",  "synth",   "plan",   "inspect",   "verify", "lookup", "decode",
-                                  "sample", "convert", "--help", "--version", "bu",     ""};
-  const std::string options[] = {"--items",
-                                 "--levels",
-                                 "--codes",
-                                 "--kinds",
-                                 "--seed",
-                                 "--skew",
-                                 "--metadata",
-                                 "--help",
-                                 "--format",
-                                 "--output",
-                                 "--input",
-                                 "--beams",
-                                 "--json",
-                                 "--ids",
-                                 "--top-k",
-                                 "--prefix",
-                                 "--end-column",
-                                 "--offsets",
-                                 "--sid",
-                                 "--item",
-                                 "--collisions",
-                                 "--draws",
-                                 "--disc",
-                                 "--rows",
-                                 "--top-p",
-                                 "--temperature",
-                                 "--without-replacement",
-                                 "-x",
-                                 "--",
-                                 "--codebook",
-                                 "--memory-limit",
-                                 "--output-dir"};
+Arguments any_arguments(const Room& room, const std::string& file, Random& random) {
+  const std::string others[] = {"--help", "--version", "bu", ""};
   const std::string values[] = {"",
                                 "0",
                                 "-1",
@@ -195,46 +288,32 @@ Arguments any_arguments(const Scratch& scratch, const std::string& file, Random&
                                 "3",
                                 "007",
                                 "2147483648",
-                                "9223372036854775808",
                                 "1,2",
                                 "1,,2",
-                                "trie,hash",
-                                "nonsense",
-                                "zipf",
                                 "k=v",
                                 "=",
-                                "\x1b[31m",
                                 "8",
-                                "1e3",
+                                "trie,hash",
+                                "9223372036854775808",
                                 "65K",
-                                "\xff",
+                                "nonsense",
+                                "zipf",
+                                "1e3",
                                 "raw",
-                                scratch.path(file),
-                                scratch.path(kOutput)};
-  if (random.one_in(3))
-    return {"synth",
-            "--items",
-            std::to_string(1 + random.skewed(10)),
-            "--levels",
-            std::to_string(1 + random.below(5)),
-            "--codes",
-            std::to_string(1 + random.skewed(10)),
-            "--skew",
-            random.one_in(2) ? "zipf" : "uniform",
-            "--output",
-            scratch.path(kOutput)};
-  if (random.one_in(3))
-    return {"plan",
-            "--items",
-            std::to_string(1 + random.skewed(41)),
-            "--levels",
-            std::to_string(1 + random.below(64)),
-            "--codes",
-            random.one_in(2) ? "2048" : some_codes(random)};
-  Arguments arguments = {random.pick(commands)};
-  if (random.one_in(2)) arguments.push_back(random.one_in(2) ? "" : scratch.path(file));
+                                "\xff",
+                                "\x1b[31m",
+                                "level",
+                                "\u202ecod",
+                                "a\u2028b",
+                                room.scratch.path(file),
+                                room.scratch.path(kOutput)};
+  if (random.one_in(6)) return synth(room, random);
+  if (random.one_in(6)) return estimate(random);
+  const std::string& command = random.one_in(8) ? random.pick(others) : random.pick(command_names());
+  Arguments arguments = {command};
+  if (!random.one_in(4)) arguments.push_back(random.one_in(2) ? "" : room.scratch.path(file));
   for (uint64_t i = random.below(6); i > 0; --i) {
-    arguments.push_back(random.pick(options));
+    arguments.push_back(random.pick(option_names(random.one_in(2) ? random.pick(command_names()) : command)));
     if (!random.one_in(4)) arguments.push_back(random.pick(values));
   }
   return arguments;

@@ -42,6 +42,10 @@ const std::string kFragments[] = {"\"",
                                   "\"item\"",
                                   "\"sid\": [1]",
                                   "\"priority\"",
+                                  "{\"tokens\": [1]}\n",
+                                  "{\"history\": [\"0\"]}\n",
+                                  "\"history\": [2]",
+                                  "[0,1,2,3]",
                                   "item,sid\n",
                                   "\"\"",
                                   "'",
@@ -210,6 +214,10 @@ std::vector<CatalogueFile> catalogue_files() {
       {Form::kIds, npy_bytes("<i8", "(6,)", ids, sizeof ids)},
       {Form::kLogits, npy_bytes("<f4", "(3, 5)", logits.data(), logits.size() * sizeof(float))},
       {Form::kLogits, npy_bytes("<f4", "(1, 3, 5)", logits.data(), logits.size() * sizeof(float))},
+      {Form::kHidden, npy_bytes("<f4", "(4, 3)", logits.data(), 4 * 3 * sizeof(float))},
+      {Form::kPrompts, bytes_of_text("{\"tokens\": [1, 5, 3], \"user\": 7}\n{\"history\": [0, \"3\", 1]}\n")},
+      {Form::kPrompts, bytes_of_text("{\"history\": []}\n\n{\"tokens\": [-1, 11]}\r\n{\"tokens\": [2]}")},
+      {Form::kMap, bytes_of_text("[[0, 1, 2, 3], [4, 5, 6, 7],\n [8, 9, 10, -1]]")},
   };
 }
 

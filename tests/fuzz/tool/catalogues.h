@@ -1,4 +1,5 @@
-// Catalogue files of every format that `sidbeam build` reads, ids and logits: the first ones, and changes to any.
+// Catalogue files of every format that `sidbeam build` reads, ids, logits, and what is asked of a model: the first
+// ones, and changes to any.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -11,8 +12,8 @@
 
 namespace fuzz {
 
-enum class Form : uint8_t { kLcrec, kJsonl, kCsv, kNpy, kRaw, kXllm, kIds, kLogits };
-constexpr int kForms = 8;
+enum class Form : uint8_t { kLcrec, kJsonl, kCsv, kNpy, kRaw, kXllm, kIds, kLogits, kHidden, kPrompts, kMap };
+constexpr int kForms = 11;
 
 // A small one of each form, some of several.
 struct CatalogueFile {

@@ -8,10 +8,13 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
 #include <sstream>
 
 #include "../../../bindings/cli/interrupt.h"
+#include "../line.h"
 #include "../specimens.h"
 
 int sidbeam_main(int argc, char** argv);
@@ -68,10 +71,17 @@ class Signals {
   struct sigaction before_[4];
 };
 
-bool is_control(unsigned char c) { return (c < ' ' && c != '\n') || c == 0x7f; }
-
 void check_printable(const std::string& text) {
-  FUZZ_CHECK(std::none_of(text.begin(), text.end(), [](char c) { return is_control(static_cast<unsigned char>(c)); }));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) FUZZ_CHECK(line.empty() || is_line(line));
+}
+
+bool given(const std::vector<std::string>& arguments, const char* option) {
+  return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
+}
+
+bool asks_for_help(const std::vector<std::string>& arguments) {
+  return given(arguments, "--help") || given(arguments, "-h") || given(arguments, "--version");
 }
 
 void check_output(const Ran& ran, const std::vector<std::string>& arguments) {
@@ -80,12 +90,23 @@ void check_output(const Ran& ran, const std::vector<std::string>& arguments) {
   FUZZ_CHECK(lines == ran.status);
   FUZZ_CHECK(ran.status == 0 || ran.err.compare(0, 7, "sidbeam") == 0);
   check_printable(ran.err);
-  const auto given = [&](const char* option) {
-    return std::find(arguments.begin(), arguments.end(), option) != arguments.end();
-  };
-  if (given("--help") || given("--version")) return;
-  if (!given("--json")) return check_printable(ran.out);
+  if (asks_for_help(arguments)) return;
+  if (!given(arguments, "--json")) return check_printable(ran.out);
   if (ran.status == 0) FUZZ_CHECK(nlohmann::json::accept(ran.out));
+}
+
+std::vector<std::string> words_of(const std::string& text, const std::string& pattern) {
+  const std::regex word(pattern);
+  std::vector<std::string> words;
+  for (std::sregex_iterator found(text.begin(), text.end(), word), end; found != end; ++found)
+    words.push_back(found->str());
+  return words;
+}
+
+// How often each command has done what it was asked for.
+std::map<std::string, uint64_t>& successes() {
+  static std::map<std::string, uint64_t> counts;
+  return counts;
 }
 
 }  // namespace
@@ -107,7 +128,44 @@ Ran run_command(std::vector<std::string> arguments) {
   }
   if (traced) std::fprintf(stderr, "-> %d\n%s%s", ran.status, ran.out.c_str(), ran.err.c_str());
   check_output(ran, arguments);
+  if (ran.status == 0 && arguments.size() > 1 && !asks_for_help(arguments)) ++successes()[arguments[1]];
   return ran;
+}
+
+// From the message for a command that there is not.
+const std::vector<std::string>& command_names() {
+  static const std::vector<std::string> names = [] {
+    const std::string says = run_command({"bu"}).err, before = "expected a command: ";
+    const size_t begin = says.find(before) + before.size();
+    return words_of(says.substr(begin, says.find('\n') - begin), "[a-z]+");
+  }();
+  return names;
+}
+
+const std::vector<std::string>& option_names(const std::string& command) {
+  static std::map<std::string, std::vector<std::string>> of_command;
+  std::vector<std::string>& names = of_command[command];
+  if (names.empty()) {
+    const std::vector<std::string>& all = command_names();
+    const bool exists = std::find(all.begin(), all.end(), command) != all.end();
+    names = exists ? words_of(run_command({command, "--help"}).out, "--[a-z]+(-[a-z]+)*") : names;
+    names.insert(names.end(), {"--help", "--", "-x"});
+  }
+  return names;
+}
+
+void require_every_command() {
+  (void)command_names();  // these outlive the handler that uses them
+  (void)successes();
+  std::atexit([] {
+    int missing = 0;
+    for (const std::string& command : command_names()) {
+      const uint64_t count = successes()[command];
+      std::fprintf(stderr, "%9llu runs succeeded: %s\n", static_cast<unsigned long long>(count), command.c_str());
+      missing += count == 0 ? 1 : 0;
+    }
+    if (missing > 0) std::_Exit(1);
+  });
 }
 
 }  // namespace fuzz

@@ -13,8 +13,15 @@ struct Ran {
 };
 
 // Standard output and error are caught, signals set back. Checks that the status is 0, 1 or 2; that standard error is
-// empty with 0, has one line with 1 and two with 2; that JSON is JSON; and that no other text carries a control
-// character to a terminal.
+// empty with 0, has one line with 1 and two with 2; that JSON is JSON; and that every line of other text is safe on a
+// terminal.
 Ran run_command(std::vector<std::string> arguments);
+
+// What the program itself says there is: its commands, and the options of one, or --help alone where there is none.
+const std::vector<std::string>& command_names();
+const std::vector<std::string>& option_names(const std::string& command);
+
+// From now on the run fails at its end if a command of the program has not done what it was asked for once.
+void require_every_command();
 
 }  // namespace fuzz

@@ -38,7 +38,7 @@ void sweep() {
 
 }  // namespace
 
-Scratch::Scratch() : folder_(base() / (kPrefix + std::to_string(getpid()))) {
+Scratch::Scratch(const std::string& name) : folder_(base() / (kPrefix + std::to_string(getpid()) + name)) {
   sweep();
   fs::remove_all(folder_);
   fs::create_directory(folder_);
@@ -54,6 +54,11 @@ std::string Scratch::write(const std::string& name, const std::vector<uint8_t>& 
   file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
   file.close();
   FUZZ_CHECK(static_cast<bool>(file));
+  return path(name);
+}
+
+std::string Scratch::make_folder(const std::string& name) const {
+  fs::create_directories(path(name));
   return path(name);
 }
 
