@@ -1,4 +1,4 @@
-// Sessions, output layers and hidden states of the tests of the step from hidden states. All numbers are small multiples
+// Sessions, output layers and hidden states for tests of the step from hidden states. All numbers are small multiples
 // of 1/4 where they are to be exact, so that sums are the same in any order, bits must be equal, and scores tie.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once

@@ -191,8 +191,8 @@ void run_on_threads(void* /*context*/, int32_t count, void (*task)(void* data, i
   for (std::thread& thread : threads) thread.join();
 }
 
-// So many beams that their hidden states do not fit a second-level cache of 2 MiB, nor the weights: whatever it has, the
-// columns are taken in several chunks.
+// So many beams that their hidden states do not fit a second-level cache of 2 MiB, nor do the weights: whatever it has,
+// the columns are taken in several chunks.
 TEST(HiddenPaths, ChunksOfColumnsAndThreadsGiveTheBitsOfProducts) {
   Random random(11);
   Case c;

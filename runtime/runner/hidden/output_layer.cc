@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/hidden/output_layer.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "runner/hidden/pairs.h"
+#include "runner/math/least_time.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -15,27 +13,6 @@ namespace {
 // Hidden states and columns of the measurement. Of kPeriod columns a beam has kTaken, about as many as where both ways
 // take equally long. States of up to half a mebibyte do not fit a first-level cache, as those of a step do not.
 constexpr int64_t kRows = 128, kColumns = 48, kPeriod = 8, kTaken = 3;
-constexpr double kMostSeconds = 5e-4;  // after which a measurement is not repeated
-
-// Processor time: that of other programs does not count.
-double thread_seconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-template <class Work>
-double least_seconds(const Work& work) {
-  double least = std::numeric_limits<double>::infinity(), all = 0.0;
-  for (int i = 0; i < 3 && all < kMostSeconds; ++i) {
-    const double start = thread_seconds();
-    work();
-    const double seconds = thread_seconds() - start;
-    least = std::min(least, seconds);
-    all += seconds;
-  }
-  return least;
-}
 
 }  // namespace
 
