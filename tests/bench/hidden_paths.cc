@@ -60,15 +60,17 @@ Measurements paths_table(const HiddenOptions& options) {
   const std::vector<int64_t> widths = options.width > 0 ? std::vector<int64_t>{options.width}
                                       : options.quick   ? std::vector<int64_t>{32}
                                                         : std::vector<int64_t>{256, 1024};
+  const auto share = [&](int64_t of_16) { return static_cast<int32_t>(columns * of_16 / 16); };
   const std::vector<int32_t> counts =
-      options.quick ? std::vector<int32_t>{2, 48} : std::vector<int32_t>{1, 8, 32, 128, 512, 768, 1024, 1536, 2048};
+      options.quick ? std::vector<int32_t>{2, share(12)}
+                    : std::vector<int32_t>{1, 8, 32, share(1), share(4), share(6), share(8), share(12), share(16)};
   Measurements all;
   for (const int64_t width : widths) {
     for (const int32_t children : counts) {
-      if (children > columns) continue;
-      const int32_t slots = options.slots > 0 ? options.slots : 8, beams = options.beams > 0 ? options.beams : 512;
+      const int32_t slots = options.slots > 0 ? options.slots : 8, beams = options.beams > 0 ? options.beams : 512,
+                    prefixes = std::max(4 * beams, std::min(2048, (1 << 22) / children));
       HiddenCase made(runtime.get(), options.quick ? HiddenShape{columns, width, 2, 8, 32, children}
-                                                   : HiddenShape{columns, width, slots, beams, 2048, children});
+                                                   : HiddenShape{columns, width, slots, beams, prefixes, children});
       report(made, measure(made, options.quick ? 1 : 6), all);
     }
   }

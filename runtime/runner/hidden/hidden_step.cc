@@ -168,8 +168,8 @@ void HiddenStep::choose_path(int64_t first, int64_t i) {
   int64_t fed = 0;
   for (int64_t m = 0; m < live(i); ++m) fed += children_of(first, i, m) > 0 ? 1 : 0;
   const double in_tiles = layer_.break_even * static_cast<double>(children_of_slot(first, i));
-  const auto beams_fed = static_cast<double>(std::max<int64_t>(fed, 1));
-  const int64_t count = find_union(first, i, static_cast<int64_t>(in_tiles / beams_fed));
+  const double of_a_column = static_cast<double>(std::max<int64_t>(fed, 1)) + layer_.row_cost;
+  const int64_t count = find_union(first, i, static_cast<int64_t>(in_tiles / of_a_column));
   if (count < 0) return;
   by_union_[i] = true;
   const int64_t from = offsets_[(i - first) * beams()];
