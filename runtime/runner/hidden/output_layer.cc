@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/hidden/output_layer.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <vector>
 
@@ -17,17 +15,13 @@ namespace {
 constexpr int64_t kRows = 128, kColumns = 48, kPeriod = 8, kTaken = 3;
 
 // A tile of few rows waits for its weights, which products by themselves read once for all slots. From memory a row
-// comes in the time of about nine products in a tile (20 GB/s, 45e9 multiply-adds a second), from a cache of two. (With
-// neither, steps of eight slots at their roots took up to eight times as long.)
+// comes in the time of about nine products in a tile (20 GB/s, 45e9 multiply-adds a second), from a cache in that of
+// two. (With neither, steps of eight slots at their roots took up to eight times as long.)
 double row_cost_of(const OutputLayer& layer) {
+  // What a core has of the last-level cache. (What sysconf() says of that is of all cores, here ten times its own.)
+  constexpr int64_t kLastLevel = int64_t{1} << 24;
   constexpr double kNear = 2.0, kFar = 9.0;
-#ifdef _SC_LEVEL3_CACHE_SIZE
-  const int64_t known = sysconf(_SC_LEVEL3_CACHE_SIZE);  // 0 where the system does not know it
-#else
-  const int64_t known = 0;
-#endif
-  const int64_t last_level = known > 0 ? known : int64_t{1} << 25;
-  return layer.columns * layer.width * dtype_bytes(layer.dtype) < last_level / 2 ? kNear : kFar;
+  return layer.columns * layer.width * dtype_bytes(layer.dtype) < kLastLevel ? kNear : kFar;
 }
 
 // By the layer's first columns, of which at most a block of inputs is read.
