@@ -37,7 +37,7 @@ type OutputLayerConfig struct {
 // number of steps and goroutines. A step holds its layer, which may be closed before it.
 type OutputLayer struct{ handle *handle }
 
-// NewOutputLayer makes a layer, and measures what products cost, for less than a millisecond. Errors: InvalidArgument,
+// NewOutputLayer makes a layer, and measures what products cost, for about a millisecond. Errors: InvalidArgument,
 // Unsupported (weights on CUDA, or no libsidbeam_runner.so.1), OutOfMemory.
 func NewOutputLayer(config OutputLayerConfig) (*OutputLayer, error) {
 	rows := &config.Weights
@@ -134,7 +134,7 @@ type HiddenStats struct {
 	UnionSlots   int64 // by all products of their beams and the children of any of them
 	ProductSlots int64 // by the products with all columns
 	Products     int64 // inner products computed
-	WeightRows   int64 // rows of weights read by ChildSlots: per step the distinct children
+	WeightRows   int64 // rows of weights read: distinct children, columns of a union, or all of a product
 	WeightBytes  int64 // bytes of them
 	MemoryBytes  int64
 	BreakEven    float32 // measured cost of a product by itself, in those within a tile

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "models.h"
+#include "runner/math/element_cost.h"
 #include "runner/math/elements.h"
 #include "runner/math/product.h"
 #include "runner/schedule/children.h"
@@ -72,6 +73,21 @@ TEST(RunnerChildren, ElementsHaveTheBitsOfProducts) {
           }
         }
       }
+    }
+  }
+}
+
+// Also of one column, which may have no token, and of one row.
+TEST(RunnerChildren, CostsOfElementsAreMeasured) {
+  const std::vector<float> numbers(size_t{50} * 40, 0.5F);
+  const Tensor weights{numbers.data(), Dtype::kF32, 50, 40};
+  const Codes all = {3, -1, 49, 0, 7, 7, 12}, none = {-1};
+  for (const CpuTarget target : kTargets) {
+    if (target > best_cpu_target()) continue;
+    for (const auto& [tokens, rows] : {std::pair{&all, 100}, {&all, 1}, {&none, 1}}) {
+      const int32_t cost = measure_element_cost(target, weights, *tokens, rows);
+      EXPECT_GE(cost, 2);
+      EXPECT_LE(cost, 64);
     }
   }
 }
@@ -179,6 +195,7 @@ class CountingForward final : public Forward {
     }
     return some_.data();
   }
+  bool has_elements() const override { return cost_ > 0; }
   int32_t element_cost() const override { return cost_; }
   int64_t columns(int32_t level) const override { return forward_->columns(level); }
   int64_t memory_bytes() const override { return forward_->memory_bytes(); }

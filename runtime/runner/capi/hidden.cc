@@ -79,7 +79,7 @@ std::unique_ptr<OutputLayer> make_layer(const sidbeam_output_layer_config& confi
   layer->soft_cap = config.soft_cap;
   layer->target = capi::read_cpu_target(config.cpu_target);
   layer->device_type = config.device_type, layer->device_id = config.device_id;
-  if (config.device_type == SIDBEAM_DEVICE_CPU) layer->break_even = measure_break_even(*layer);
+  if (config.device_type == SIDBEAM_DEVICE_CPU) find_costs(*layer);
   return layer;
 }
 

@@ -202,8 +202,8 @@ void check_children(const Service& service, const sidbeam_runner_config& config,
                           : config.adjust != nullptr                      ? "config.adjust is given"
                           : service.draft                                 ? "config.draft is given"
                           : service.head != nullptr                       ? "config.head is given"
-                          : forward->element_cost() == 0 ? "config.model is on CUDA, or its weights are int8"
-                                                         : nullptr;
+                          : !forward->has_elements() ? "config.model is on CUDA, or its weights are int8"
+                                                     : nullptr;
   if (why != nullptr)
     fail(SIDBEAM_UNSUPPORTED, "config.output_path is SIDBEAM_HIDDEN_CHILDREN, expected another, since %s", why);
 }

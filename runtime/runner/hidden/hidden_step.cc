@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "support/error.h"
-#include "support/strides.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -16,88 +15,7 @@ void check_temperature(int64_t i, float value) {
        static_cast<long long>(i), static_cast<double>(value));
 }
 
-constexpr int64_t kMostRows = int64_t{1} << 31;
-
-// Throws if the session is not where the layer is: a step of no slots moves nothing, but looks at the rows' device
-// first.
-void check_device(const HiddenConfig& config) {
-  const float element = 0.0F;
-  const int32_t none = 0;
-  sidbeam_rows rows = sidbeam_rows_dense(&element, SIDBEAM_DTYPE_F32, 0, 1, 1);
-  rows.device_type = config.layer->device_type, rows.device_id = config.layer->device_id;
-  sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
-  args.slots = &none;
-  args.rows = &rows;
-  if (sidbeam_session_step(config.session, &args, nullptr) != SIDBEAM_NO_DEVICE) return;
-  if (rows.device_type == SIDBEAM_DEVICE_CPU)
-    fail(SIDBEAM_UNSUPPORTED, "config.session is on CUDA, expected one on the CPU, where the layer is");
-  fail(SIDBEAM_UNSUPPORTED, "config.session is elsewhere, expected one on CUDA device %d, where the layer is",
-       rows.device_id);
-}
-
-void check_dtype(const OutputLayer& layer, const sidbeam_rows& hidden) {
-  if (layer.device_type != SIDBEAM_DEVICE_CPU) {
-    check_range("hidden.dtype", hidden.dtype, SIDBEAM_DTYPE_F32, SIDBEAM_DTYPE_BF16);
-  } else if (hidden.dtype != SIDBEAM_DTYPE_F32) {
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.dtype is %d, expected F32 (0)", hidden.dtype);
-  }
-}
-
 }  // namespace
-
-sidbeam_beams beams_of(const HiddenConfig& config) {
-  check_device(config);
-  sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
-  sidbeam_error error = SIDBEAM_ERROR_INIT;
-  check_status(sidbeam_session_get_beams(config.session, &beams, &error), error);
-  return beams;
-}
-
-int64_t most_pairs(const HiddenConfig& config, const sidbeam_beams& beams) {
-  constexpr int64_t kMost = int64_t{1} << 22;
-  const int64_t rows = int64_t{beams.slots} * beams.beams;
-  const int64_t all = rows > kMost / config.layer->columns ? kMost : rows * config.layer->columns;
-  return config.children > 0 ? std::min(config.children, all) : all;
-}
-
-void check_call(const OutputLayer& layer, const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) {
-  check_range("args.path", args.path, SIDBEAM_HIDDEN_FASTEST, SIDBEAM_HIDDEN_PRODUCT);
-  if (hidden.device_type != layer.device_type)
-    fail(SIDBEAM_NO_DEVICE, "hidden.device_type is %d, expected %s, where the session is", hidden.device_type,
-         layer.device_type == SIDBEAM_DEVICE_CPU ? "CPU (0)" : "CUDA (1)");
-  if (hidden.device_id != layer.device_id)
-    fail(SIDBEAM_NO_DEVICE, "hidden.device_id is %d, expected %d, where the session is", hidden.device_id,
-         layer.device_id);
-  check_dtype(layer, hidden);
-  if (hidden.columns != layer.width)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.columns is %lld, expected %lld, the width of the output layer",
-         static_cast<long long>(hidden.columns), static_cast<long long>(layer.width));
-  check_range("hidden.rows", hidden.rows, 0, kMostRows);
-  check_range("hidden.slots", hidden.slots, 0, kMostRows);
-  if (hidden.data == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "hidden.data is NULL, expected hidden states");
-  const uintptr_t element = hidden.dtype == SIDBEAM_DTYPE_F32 ? 4 : 2;
-  if (reinterpret_cast<uintptr_t>(hidden.data) % element != 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.data is not aligned to its elements of %d bytes", static_cast<int>(element));
-  if (args.row_map != nullptr && hidden.slots != 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.slots is %lld, expected 0 with a row_map",
-         static_cast<long long>(hidden.slots));
-  if (args.inverse_temperatures != nullptr && args.inverse_temperature != 0.0F)
-    fail(SIDBEAM_INVALID_ARGUMENT, "inverse_temperature is %g, expected 0 beside inverse_temperatures",
-         static_cast<double>(args.inverse_temperature));
-  resolve_strides(hidden, "hidden");
-}
-
-int64_t count_slots(const sidbeam_hidden_step_args& args, const sidbeam_rows& hidden, int32_t slots) {
-  if (args.slots == nullptr && args.count != 0 && args.count != slots)
-    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or %d, all slots, where slots is NULL",
-         static_cast<long long>(args.count), slots);
-  check_range("count", args.count, args.slots == nullptr ? 0 : 1, slots);
-  const int64_t count = args.slots != nullptr ? args.count : slots;
-  if (args.row_map == nullptr && hidden.slots != count)
-    fail(SIDBEAM_INVALID_ARGUMENT, "hidden.slots is %lld, expected %lld, the slots of the call (or 0 and a row_map)",
-         static_cast<long long>(hidden.slots), static_cast<long long>(count));
-  return count;
-}
 
 HiddenStep::HiddenStep(const Allocator& allocator, const HiddenConfig& config)
     : config_(config),
@@ -144,7 +62,7 @@ void HiddenStep::list_slots(const sidbeam_hidden_step_args& args, int64_t count)
   }
 }
 
-// Where each beam's hidden state is. Then leaves out the slots of a NULL list that are idle or done.
+// Where each beam's hidden state is.
 void HiddenStep::find_rows(const Call& call) {
   const sidbeam_rows& hidden = *call.hidden;
   const int32_t* map = call.args->row_map;
@@ -180,31 +98,37 @@ void HiddenStep::step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden
   ++stats_.steps;
 }
 
-// The consecutive slots from `first` on that run.
-bool HiddenStep::list_children(const Call& call, int64_t first) {
+// Lists the children of slot i after those of the slots [first, i); false where they have no room, or where a step
+// reads more than children.
+bool HiddenStep::list_children(const Call& call, int64_t first, int64_t i) {
   if (path_ == SIDBEAM_HIDDEN_PRODUCT) return false;
-  int64_t end = first;
-  while (end < call.count && slots_[end] >= 0) ++end;
+  int64_t* offsets = offsets_.data() + (i - first) * beams();
+  const int64_t used = i > first ? offsets[0] : 0;
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   const sidbeam_status status =
-      sidbeam_session_children(config_.session, slots_.data() + first, end - first, call.args->lse != nullptr ? 1 : 0,
-                               most_pairs_, offsets_.data(), columns_.data(), nullptr, &error);
-  if (status == SIDBEAM_UNSUPPORTED && path_ == SIDBEAM_HIDDEN_FASTEST) return false;
+      sidbeam_session_children(config_.session, slots_.data() + i, 1, call.args->lse != nullptr ? 1 : 0,
+                               most_pairs_ - used, offsets, columns_.data() + used, nullptr, &error);
+  for (int64_t m = 0; status == SIDBEAM_OK && m <= beams(); ++m) offsets[m] += used;
+  if (status != SIDBEAM_OK) offsets[0] = used;  // where the slots before end
+  if (status == SIDBEAM_UNSUPPORTED && path_ == SIDBEAM_HIDDEN_FASTEST) {
+    path_ = SIDBEAM_HIDDEN_PRODUCT;  // of the whole call
+    return false;
+  }
   check_status(status, error);
-  return true;
+  return offsets[beams()] <= most_pairs_;
 }
 
-// Steps as many slots as have room; returns their number.
+// Steps as many slots as have room; returns their number. (A list is looked through at once, while it is in the cache.)
 int64_t HiddenStep::step_some(const Call& call, int64_t first) {
   int64_t end = first;
-  if (list_children(call, first))
-    while (end < call.count && slots_[end] >= 0 && offsets_[(end + 1 - first) * beams()] <= most_pairs_) ++end;
+  for (; end < call.count && slots_[end] >= 0 && list_children(call, first, end); ++end) {
+    check_children(first, end);
+    choose_path(first, end);
+  }
   if (end == first) {
     step_product(call, first);
     return 1;
   }
-  check_children(first, end);
-  for (int64_t i = first; i < end; ++i) by_union_[i] = wants_union(first, i);
   multiply_children(first, end);
   for (int64_t i = first; i < end;) {
     if (by_union_[i]) {
@@ -219,48 +143,62 @@ int64_t HiddenStep::step_some(const Call& call, int64_t first) {
   return end - first;
 }
 
-void HiddenStep::check_children(int64_t first, int64_t end) const {
-  for (int64_t i = first; i < end; ++i) {
-    for (int64_t m = 0; m < live(i); ++m) {
-      const int64_t n = children_of(first, i, m);
-      if (n > 0 && rows_[i * beams() + m] == nullptr)
-        fail(SIDBEAM_INVALID_ARGUMENT, "beam %lld of slot %d must be fed, expected a row of hidden states for it",
-             static_cast<long long>(m), slots_[i]);
-    }
-  }
-  const int64_t pairs = offsets_[(end - first) * beams()];
+void HiddenStep::check_children(int64_t first, int64_t i) const {
+  for (int64_t m = 0; m < live(i); ++m)
+    if (children_of(first, i, m) > 0 && rows_[i * beams() + m] == nullptr)
+      fail(SIDBEAM_INVALID_ARGUMENT, "beam %lld of slot %d must be fed, expected a row of hidden states for it",
+           static_cast<long long>(m), slots_[i]);
   const auto last = static_cast<uint32_t>(layer_.columns - 1);
   uint32_t odd = 0;  // its top bit is set where any column is negative or above the last; without branches
-  for (int64_t p = 0; p < pairs; ++p)
-    odd |= static_cast<uint32_t>(columns_[p]) | (last - static_cast<uint32_t>(columns_[p]));
-  for (int64_t p = 0; odd >> 31 != 0 && p < pairs; ++p)
-    if (columns_[p] < 0 || columns_[p] >= layer_.columns)
-      fail(SIDBEAM_INVALID_ARGUMENT, "a child has column %d, expected one of the layer's, 0..%lld", columns_[p],
+  const int32_t* columns = columns_of(first, i, 0);
+  const int64_t count = children_of_slot(first, i);
+  for (int64_t c = 0; c < count; ++c)
+    odd |= static_cast<uint32_t>(columns[c]) | (last - static_cast<uint32_t>(columns[c]));
+  for (int64_t c = 0; odd >> 31 != 0 && c < count; ++c)
+    if (columns[c] < 0 || columns[c] >= layer_.columns)
+      fail(SIDBEAM_INVALID_ARGUMENT, "a child has column %d, expected one of the layer's, 0..%lld", columns[c],
            static_cast<long long>(layer_.columns - 1));
 }
 
-// Whether the products of all of the slot's beams with all of their children, in tiles, cost less than those of beam
-// and child by themselves. Lists the union of the children if they may.
-bool HiddenStep::wants_union(int64_t first, int64_t i) {
-  if (path_ == SIDBEAM_HIDDEN_CHILDREN) return false;
-  const int64_t from = offsets_[(i - first) * beams()], to = offsets_[(i - first + 1) * beams()];
+// Where the products of all of the slot's beams with all of their children, in tiles, cost less than those of beam and
+// child by themselves, the union of the children takes the place of their list.
+void HiddenStep::choose_path(int64_t first, int64_t i) {
+  by_union_[i] = false;
+  if (path_ == SIDBEAM_HIDDEN_CHILDREN) return;
+  int64_t fed = 0;
+  for (int64_t m = 0; m < live(i); ++m) fed += children_of(first, i, m) > 0 ? 1 : 0;
+  const double in_tiles = layer_.break_even * static_cast<double>(children_of_slot(first, i));
+  const double of_a_column = static_cast<double>(std::max<int64_t>(fed, 1)) + layer_.row_cost;
+  const int64_t count = find_union(first, i, static_cast<int64_t>(in_tiles / of_a_column));
+  if (count < 0) return;
+  by_union_[i] = true;
+  const int64_t from = offsets_[(i - first) * beams()];
+  std::copy_n(union_.data(), count, columns_.data() + from);
+  std::fill_n(offsets_.begin() + (i - first) * beams() + 1, beams(), from + count);
+}
+
+// Writes the union of the slot's children, as they are found, unless there are more than `most`, and returns their
+// number, or -1. (Sorting them gained nothing.)
+int64_t HiddenStep::find_union(int64_t first, int64_t i, int64_t most) {
   if (++unions_ == 0) {
     std::fill(seen_.begin(), seen_.end(), 0U);
     unions_ = 1;
   }
-  int64_t fed = 0;
-  for (int64_t m = 0; m < live(i); ++m) fed += children_of(first, i, m) > 0 ? 1 : 0;
-  const double most =
-      static_cast<double>(to - from) * layer_.break_even / static_cast<double>(std::max<int64_t>(fed, 1));
-  union_count_ = 0;
-  for (int64_t p = from; p < to; ++p) {
-    uint32_t& seen = seen_[columns_[p]];
-    if (seen == unions_) continue;
-    seen = unions_;
-    union_[union_count_++] = columns_[p];
-    if (static_cast<double>(union_count_) > most) return false;
+  int64_t count = 0;
+  for (int64_t m = 0; m < live(i) && count < layer_.columns; ++m) {
+    const int32_t* columns = columns_of(first, i, m);
+    const int64_t n = children_of(first, i, m);
+    // Where beams have about all codes, most have the children of the one before.
+    if (m > 0 && n == children_of(first, i, m - 1) && std::equal(columns, columns + n, columns - n)) continue;
+    for (int64_t c = 0; c < n; ++c) {
+      uint32_t& seen = seen_[columns[c]];
+      if (seen == unions_) continue;
+      seen = unions_;
+      union_[count++] = columns[c];
+    }
+    if (count > most) return -1;
   }
-  return true;
+  return count;
 }
 
 // All that have no union of their own, so that a row of weights that several slots need is read once.
@@ -280,9 +218,13 @@ void HiddenStep::multiply_children(int64_t first, int64_t end) {
   list.rows = rows_.data() + first * beams();
   list.values = values_.data();
   multiply_pairs(config_.workers, layer_, list);
-  stats_.products += list.count();
-  stats_.weight_rows += list.column_count;
-  stats_.weight_bytes += list.column_count * layer_.width * dtype_bytes(layer_.dtype);
+  count(list.count(), list.column_count);
+}
+
+void HiddenStep::count(int64_t products, int64_t weight_rows) {
+  stats_.products += products;
+  stats_.weight_rows += weight_rows;
+  stats_.weight_bytes += weight_rows * layer_.width * dtype_bytes(layer_.dtype);
 }
 
 float HiddenStep::lse_of(const Call& call, int64_t i, int64_t m) const {
@@ -304,10 +246,8 @@ void HiddenStep::step_children(const Call& call, int64_t first, int64_t i, int64
 }
 
 void HiddenStep::step_union(const Call& call, int64_t first, int64_t i) {
-  static_cast<void>(wants_union(first, i));  // its columns, which other slots have overwritten
-  std::sort(union_.begin(), union_.begin() + union_count_);
   ++stats_.union_slots;
-  step_tiles(call, i, union_.data(), union_count_);
+  step_tiles(call, i, columns_of(first, i, 0), children_of_slot(first, i));
 }
 
 void HiddenStep::step_product(const Call& call, int64_t i) {
@@ -325,7 +265,7 @@ void HiddenStep::step_tiles(const Call& call, int64_t i, const int32_t* columns,
     fed_[fed++] = row;
   }
   multiply_tiles(config_.workers, layer_, {columns, column_count, fed_.data(), fed, logits_.data(), layer_.columns});
-  stats_.products += fed * column_count;
+  count(fed * column_count, fed > 0 ? column_count : 0);
   const sidbeam_rows rows = sidbeam_rows_dense(logits_.data(), SIDBEAM_DTYPE_F32, 0, fed, layer_.columns);
   sidbeam_step_args args = step_args(call, i, 1);
   args.rows = &rows;

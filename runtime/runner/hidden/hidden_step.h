@@ -46,7 +46,7 @@ class HiddenStep final : public HiddenSteps {
   sidbeam_hidden_stats stats() const override;
 
  private:
-  // A slot of the call and its beams' rows.
+  // What is asked for.
   struct Call {
     const sidbeam_hidden_step_args* args = nullptr;
     const sidbeam_rows* hidden = nullptr;
@@ -63,17 +63,23 @@ class HiddenStep final : public HiddenSteps {
     return offsets_[at + 1] - offsets_[at];
   }
 
+  int64_t children_of_slot(int64_t first, int64_t i) const {
+    return offsets_[(i + 1 - first) * beams()] - offsets_[(i - first) * beams()];
+  }
+
   void list_slots(const sidbeam_hidden_step_args& args, int64_t count);
   void find_rows(const Call& call);
-  bool list_children(const Call& call, int64_t first);
+  bool list_children(const Call& call, int64_t first, int64_t i);
   int64_t step_some(const Call& call, int64_t first);
-  void check_children(int64_t first, int64_t end) const;
-  bool wants_union(int64_t first, int64_t i);
+  void check_children(int64_t first, int64_t i) const;
+  void choose_path(int64_t first, int64_t i);
+  int64_t find_union(int64_t first, int64_t i, int64_t most);
   void multiply_children(int64_t first, int64_t end);
   void step_children(const Call& call, int64_t first, int64_t i, int64_t n);
   void step_union(const Call& call, int64_t first, int64_t i);
   void step_product(const Call& call, int64_t i);
   void step_tiles(const Call& call, int64_t i, const int32_t* columns, int64_t column_count);
+  void count(int64_t products, int64_t weight_rows);
   sidbeam_step_args step_args(const Call& call, int64_t i, int64_t n) const;
   void step_session(const sidbeam_step_args& args) const;
   float lse_of(const Call& call, int64_t i, int64_t m) const;
@@ -91,7 +97,7 @@ class HiddenStep final : public HiddenSteps {
   Buffer<int64_t> offsets_;    // [S * M + 1] of children, by beam
   Buffer<int32_t> columns_;    // [most_pairs_] of children
   Buffer<float> values_;       // [most_pairs_] their logits
-  Buffer<bool> by_union_;      // [S]
+  Buffer<bool> by_union_;      // [S] whether the union of a slot's children is in the place of their list
   Buffer<uint32_t> seen_;      // [columns] the last union that a column was found in
   Buffer<int32_t> union_;      // [columns]
   Buffer<float> logits_;       // [M, columns] of a tile
@@ -99,7 +105,6 @@ class HiddenStep final : public HiddenSteps {
   Buffer<int32_t> row_map_;    // [M]
   Buffer<float> lse_;          // [S, M] of the rows of a step
   uint32_t unions_ = 0;
-  int64_t union_count_ = 0;
   sidbeam_hidden_stats stats_ = SIDBEAM_HIDDEN_STATS_INIT;
 };
 

@@ -19,12 +19,13 @@ struct OutputLayer {
   const float* bias = nullptr;  // [columns]; nullptr: none
   float soft_cap = 0.0F;
   CpuTarget target = CpuTarget::kBaseline;
-  double break_even = 1.0;  // the cost of a product by itself, in those within a tile
+  // In products within a tile: what one costs by itself, and what reading a row of weights does for a slot alone.
+  double break_even = 1.0, row_cost = 0.0;
 
   const std::byte* row(int64_t column) const { return weights + column * row_bytes; }
 };
 
-// Measures layer.break_even on its own weights.
-double measure_break_even(const OutputLayer& layer);
+// Sets a layer's costs, of which it measures break_even on the layer's own weights.
+void find_costs(OutputLayer& layer);
 
 }  // namespace sidbeam::runner

@@ -6,7 +6,6 @@
 namespace sidbeam::runner {
 
 struct ElementKernels {
-  int32_t cost;  // how many elements of a whole product take as long as one by itself
   // The elements [from, to).
   void (*multiply)(const ProductElements& all, int64_t from, int64_t to);
 };

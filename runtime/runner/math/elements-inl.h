@@ -22,12 +22,6 @@ namespace hn = hwy::HWY_NAMESPACE;
 // NOLINTNEXTLINE(google-build-using-namespace): the vectors of this target.
 using namespace cpu::HWY_NAMESPACE;
 
-// How many elements of a whole product take as long as one by itself. On a Zen 4 that is 18 to 35, mostly 20 to 25,
-// with AVX2 and AVX-512 (10 to 512 rows, 128 and 512 inputs, 256 to 8192 outputs of f32 and bf16), and some more to
-// find the children. NEON is taken to be like them. Where no instruction does a fused multiply-add both emulate it, one
-// by one.
-inline constexpr int32_t kElementCost = HWY_TARGET == HWY_SCALAR ? 2 : 28;
-
 // Chains at once: as many as hide the latency of an addition.
 inline constexpr int kChains = 8;
 

@@ -16,7 +16,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sidbeam::runner::HWY_NAMESPACE {
 
-inline constexpr ElementKernels kElementKernels = {kElementCost, multiply_elements_part};
+inline constexpr ElementKernels kElementKernels = {multiply_elements_part};
 
 }  // namespace sidbeam::runner::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -43,8 +43,6 @@ void multiply_elements(const Workers& workers, const ProductElements& elements) 
   workers.split(elements.count, kLeastMultiplications / (elements.x.columns + 1) + 1,
                 [&](int64_t from, int64_t to) { kernels.multiply(elements, from, to); });
 }
-
-int32_t element_cost(CpuTarget target) { return element_kernels_of(target).cost; }
 
 }  // namespace sidbeam::runner
 #endif

@@ -22,7 +22,4 @@ struct ProductElements {
 // bit: sums in blocks of kBlock inputs, each one chain of fused multiply-adds. Reads no other rows of weights.
 void multiply_elements(const Workers& workers, const ProductElements& elements);
 
-// How many elements of a whole product take as long as one by itself.
-int32_t element_cost(CpuTarget target);
-
 }  // namespace sidbeam::runner

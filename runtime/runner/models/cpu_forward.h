@@ -23,6 +23,7 @@ class CpuForward final : public Forward, public TreeForward, public StatesForwar
   void decode(const DecodeRows& beams) override;
   float* logits(int32_t level) override;
   float* some_logits(int32_t level, const LogitElements& elements) override;
+  bool has_elements() const override;
   int32_t element_cost() const override;
   void run_tree(const Prompt* prompts, const DecodeRows& nodes) override;
   float* tree_logits(const int32_t* depths) override;

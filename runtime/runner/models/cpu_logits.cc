@@ -1,6 +1,7 @@
 // The output layer of a pass on the CPU. SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "runner/math/element_cost.h"
 #include "runner/math/elements.h"
 #include "runner/models/cpu_forward.h"
 
@@ -41,9 +42,16 @@ float* CpuForward::some_logits(int32_t level, const LogitElements& elements) {
 }
 
 // The packed rows of the output layer have to be those of the table, in its own type.
-int32_t CpuForward::element_cost() const {
+bool CpuForward::has_elements() const {
   const bool same = output_->matrix(0).dtype == model_.weights().output_table().dtype;
-  return same && !output_->columns().full() ? sidbeam::runner::element_cost(workers_.target) : 0;
+  return same && !output_->columns().full();
+}
+
+int32_t CpuForward::element_cost() const {
+  const OutputColumns& all = output_->columns();
+  const std::span<const int32_t> tokens(all.tokens(0), static_cast<size_t>(all.columns(0)));
+  return measure_element_cost(workers_.target, view_of(model_.weights().output_table()), tokens,
+                              int64_t{limits_.requests} * limits_.beams);
 }
 
 }  // namespace sidbeam::runner

@@ -85,11 +85,12 @@ class Forward {
   virtual void decode(const DecodeRows& beams) = 0;
   // [rows of the last pass, columns(level)], dense, for the host to change; valid until the next call.
   virtual float* logits(int32_t level) = 0;
-  // Of logits() these elements alone, with the same bits; the others may hold anything. Not called where
-  // element_cost() is 0.
+  // Of logits() these elements alone, with the same bits; the others may hold anything. Not called unless
+  // has_elements().
   virtual float* some_logits(int32_t /*level*/, const LogitElements& /*elements*/) { return nullptr; }
-  // How many elements of logits() take as long as one of some_logits().
-  virtual int32_t element_cost() const { return 0; }
+  virtual bool has_elements() const { return false; }
+  // How many elements of logits() take as long as one of some_logits(): measured, unless has_elements() is false.
+  virtual int32_t element_cost() const { return 1; }
   virtual int64_t columns(int32_t level) const = 0;
   virtual int64_t memory_bytes() const = 0;
 };

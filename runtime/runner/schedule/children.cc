@@ -8,21 +8,22 @@
 namespace sidbeam::runner {
 namespace {
 
+bool reads_children(const LaneConfig& config) {
+  return config.normalization == SIDBEAM_NORMALIZE_VALID && config.strategy == SIDBEAM_STRATEGY_TRIE &&
+         config.mode == SIDBEAM_MODE_SEARCH && config.adjust == nullptr;  // which sees whole rows
+}
+
 // With CHILDREN all elements of a product may be listed, with FASTEST as many as cost no more than it.
-int64_t cost_of(int32_t path, int32_t cost) {
-  if (path == SIDBEAM_HIDDEN_PRODUCT) return 0;
-  return path == SIDBEAM_HIDDEN_CHILDREN ? std::min(cost, 1) : cost;
+int64_t cost_of(const LaneConfig& config, const Forward& forward) {
+  if (config.output_path == SIDBEAM_HIDDEN_PRODUCT || !reads_children(config) || !forward.has_elements()) return 0;
+  return config.output_path == SIDBEAM_HIDDEN_CHILDREN ? 1 : forward.element_cost();
 }
 
 }  // namespace
 
-Children::Children(const Allocator& allocator, const LaneSession& session, int32_t cost)
-    : session_(session), cost_(cost_of(session.config().output_path, cost)) {
+Children::Children(const Allocator& allocator, const LaneSession& session, const Forward& forward)
+    : session_(session), cost_(cost_of(session.config(), forward)) {
   const LaneConfig& config = session.config();
-  // A step that reads more lists no children.
-  if (config.normalization != SIDBEAM_NORMALIZE_VALID || config.strategy != SIDBEAM_STRATEGY_TRIE) cost_ = 0;
-  if (config.mode != SIDBEAM_MODE_SEARCH) cost_ = 0;
-  if (config.adjust != nullptr) cost_ = 0;  // it sees whole rows
   if (cost_ == 0) return;
   const int64_t beams = int64_t{config.requests} * config.beams;
   most_ = checked_bytes(beams, config.output->most_columns()) / cost_;

@@ -9,8 +9,8 @@ namespace sidbeam::runner {
 
 class Children {
  public:
-  // For a forward pass one of whose elements costs as much as `cost` of a product; 0: it has none, and nothing is done.
-  Children(const Allocator& allocator, const LaneSession& session, int32_t cost);
+  // Nothing is listed for a forward pass that computes no elements, nor where the session's steps read more.
+  Children(const Allocator& allocator, const LaneSession& session, const Forward& forward);
 
   // The elements that the next step of these slots reads, row_map [count, M] being the row of each beam among `rows`;
   // none where they would cost more than a product with all columns.
@@ -21,7 +21,8 @@ class Children {
   void find(const int32_t* slots, int32_t count, int64_t capacity);
 
   const LaneSession& session_;
-  int64_t cost_, most_ = 0;
+  int64_t cost_;  // elements of a product that cost as much as one that is listed; 0: none is listed
+  int64_t most_ = 0;
   Buffer<int64_t> offsets_;         // [requests * M + 1] of children, by beam
   Buffer<int32_t> rows_, columns_;  // [most_]
 };

@@ -62,7 +62,7 @@ SessionLane::SessionLane(const Allocator& allocator, const LaneConfig& config, s
       exchange_(allocator),
       session_(allocator, config),
       running_(allocator, session_, exchange_),
-      children_(allocator, session_, forward_->element_cost()),
+      children_(allocator, session_, *forward_),
       config_(session_.config()),
       beams_(session_.beams()),
       levels_(session_.levels()) {

@@ -54,7 +54,7 @@ class OutputLayer(Handle):
       runs. uint16 arrays need ``dtype="bf16"``.
     - ``bias``: ``[columns]``, copied. ``soft_cap``: of the logits, as in :meth:`Session.step`; 0: none.
 
-    Making one takes less than a millisecond, to measure what products cost. A :class:`HiddenStep` holds its layer.
+    Making one takes about a millisecond, to measure what products cost. A :class:`HiddenStep` holds its layer.
     Raises :class:`InvalidArgument`, :class:`Unsupported` (weights on CUDA, or no ``libsidbeam_runner.so.1``),
     :class:`OutOfMemory`.
     """
@@ -90,7 +90,7 @@ class HiddenStats:
     union_slots: int  #: by all products of their beams and the children of any of them
     product_slots: int  #: by the products with all columns
     products: int  #: inner products computed
-    weight_rows: int  #: rows of weights read by ``child_slots``: per step the distinct children
+    weight_rows: int  #: rows of weights read: distinct children, columns of a union, or all of a product
     weight_bytes: int  #: bytes of them
     memory_bytes: int  #: that the object holds
     break_even: float  #: measured cost of a product by itself, in those within a tile

@@ -9,7 +9,7 @@ package io.sidbeam;
  * @param unionSlots by all products of their beams and the children of any of them
  * @param productSlots by the products with all columns
  * @param products inner products computed
- * @param weightRows rows of weights read by childSlots: per step the distinct children
+ * @param weightRows rows of weights read: distinct children, columns of a union, or all of a product
  * @param weightBytes bytes of them
  * @param memoryBytes that the object holds
  * @param breakEven measured cost of a product by itself, in those within a tile

@@ -20,7 +20,7 @@ public final class OutputLayer extends NativeObject {
   }
 
   /**
-   * Makes a layer, and measures what products cost, for less than a millisecond. Fails with
+   * Makes a layer, and measures what products cost, for about a millisecond. Fails with
    * {@link Status#INVALID_ARGUMENT} or {@link Status#UNSUPPORTED} (weights on CUDA, or no libsidbeam_runner.so.1).
    *
    * @param weights [columns, width] with slots 0: row c has the inputs of column c. Read in place and held: they must
