@@ -1,6 +1,6 @@
 # Standard headers are read once for a target, or once for several whose flags agree. Tests always do so; the library
-# and, with clang, the command do with SIDBEAM_PRECOMPILE. That their includes are complete is proved by clang-tidy, which reads each
-# file by itself (tidy.py).
+# and, with clang, the command do with SIDBEAM_PRECOMPILE. That their includes are complete is proved by clang-tidy,
+# which reads each file by itself (tidy.py).
 # SPDX-License-Identifier: Apache-2.0
 
 # precompile(TARGET HEADER ...)   the headers, and those that most files here include

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """clang-tidy on the C and C++ files of runtime, bindings and samples, by the compile commands of a built tree.
 
-    python3 tests/tidy.py BUILD         an eighth of the files: first those of the last commits, then those whose headers
-                                        these commits changed, then a share of the rest that goes round with the
-                                        commit's hash
+    python3 tests/tidy.py BUILD         an eighth of the files: first those of the last commits, then those whose
+                                        headers these commits changed, then a share of the rest that goes round with
+                                        the commit's hash
     python3 tests/tidy.py BUILD all     all of them
 
 A file that passed is not checked again until it, its includes or the rules change: stamps are in build/tidy.

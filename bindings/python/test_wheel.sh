@@ -13,8 +13,8 @@ fail() { tail -n 40 "$log"; echo "test_wheel.sh: $1"; exit 1; }
 
 # Only what is under version control goes in, as after a clone.
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/sources"
-# The build folder lies to the sources as it does here, warnings are as strict, headers are precompiled, and the compiler
-# has the same name (Python would name its own by its triple): the cache has what the release build compiled.
+# The build folder lies to the sources as it does here, warnings are as strict, headers are precompiled, and the
+# compiler has the same name (Python would name its own by its triple): the cache has what the release build compiled.
 export CC=${CC:-cc} CXX=${CXX:-c++}
 if command -v ccache >/dev/null; then export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache; fi
 "$python" -m venv "$work/making"

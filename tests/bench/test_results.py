@@ -18,20 +18,14 @@ import xml.etree.ElementTree as ElementTree
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "speculation")]
-<<<<<<< HEAD
 import draft_table
-=======
 import hidden_table
->>>>>>> hidden
 import measurements
 import overhead
 import papers.readme
 import plot
-<<<<<<< HEAD
 import quotes
-=======
 import sampling_tables
->>>>>>> sampling-tests
 import svg
 import table
 
@@ -244,30 +238,23 @@ class Readme(unittest.TestCase):
     def test_its_tables_are_those_of_the_results(self):
         with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
             text = file.read()
-<<<<<<< HEAD
-        printed = table.tables(found)
-        self.assertTrue(printed)
-        for lines in printed:
-            self.assertIn("\n".join(lines), text)
-        self.assertEqual(table.updated(text, printed), text)
-
-    def test_a_table_replaces_the_one_of_its_first_cell_and_a_new_one_follows_the_one_before(self):
-        text = "# A\n\n| K | 1 |\n\n## Speculation\n\nText.\n\n| K (9 us) | 1 |\n\nMore.\n\n| N | 1 |\n\n## B\n"
-        made = [["| K (10 us) | 2 |", "| 3 | 4 |"], ["| M | 2 |"], ["| N | 2 |"]]
-        self.assertEqual(table.updated(text, made),
-                         "# A\n\n| K | 1 |\n\n## Speculation\n\nText.\n\n| K (10 us) | 2 |\n| 3 | 4 |\n\n| M | 2 |\n\n"
-                         "More.\n\n| N | 2 |\n\n## B\n")
-=======
         for name, tables in (("hidden", hidden_table.tables), ("speculation", table.tables)):
             _, found = measurements.read_document(os.path.join(HERE, "results", name + ".json"))
             printed = tables(found)
             self.assertTrue(printed)
             for lines in printed:
                 self.assertIn("\n".join(lines), text)
->>>>>>> hidden
+        self.assertEqual(table.updated(text, printed), text)  # those of speculation
 
 
 class Speculation(unittest.TestCase):
+    def test_a_table_replaces_the_one_of_its_first_cell_and_a_new_one_follows_the_one_before(self):
+        text = "# A\n\n| K | 1 |\n\n## Speculation\n\nText.\n\n| K (9 us) | 1 |\n\nMore.\n\n| N | 1 |\n\n## B\n"
+        made = [["| K (10 us) | 2 |", "| 3 | 4 |"], ["| M | 2 |"], ["| N | 2 |"]]
+        self.assertEqual(table.updated(text, made),
+                         "# A\n\n| K | 1 |\n\n## Speculation\n\nText.\n\n| K (10 us) | 2 |\n| 3 | 4 |\n\n| M | 2 |\n\n"
+                         "More.\n\n| N | 2 |\n\n## B\n")
+
     def test_the_cost_model_keeps_its_limit(self):
         _, found = measurements.read_document(os.path.join(HERE, "results", "speculation.json"))
         medians = {measurements.key(m)[1:]: m["median"] for m in found if m["unit"] == "us"}
