@@ -13,8 +13,8 @@
 //   states        reading the hidden state of each product, column by column as the products do: no floor, but what
 //                 they wait for
 // The target is hidden <= 1.5 * max(rows, flops), the floor. It leaves out that hidden states must be read as well;
-// hidden / inputs is to max(rows + beams, flops). --quick: small sizes, one run. --columns, --width and --slots:
-// others than the table's. --json appends one measurement per line. SPDX-License-Identifier: Apache-2.0
+// hidden / inputs is to max(rows + beams, flops). --quick: small sizes, one run. --columns, --width, --slots and
+// --beams: others than the table's. --json appends one measurement per line. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
 #include <numeric>
