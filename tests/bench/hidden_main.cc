@@ -13,8 +13,8 @@
 //   states        reading the hidden state of each product, column by column as the products do: no floor, but what
 //                 they wait for
 // The target is hidden <= 1.5 * max(rows, flops), the floor. It leaves out that hidden states must be read as well;
-// hidden / inputs is to max(rows + beams, flops). --quick: small sizes, one run. --columns, --width and --slots:
-// others than the table's. --json appends one measurement per line. SPDX-License-Identifier: Apache-2.0
+// hidden / inputs is to max(rows + beams, flops). --quick: small sizes, one run. --columns, --width, --slots and
+// --beams: others than the table's. --json appends one measurement per line. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -120,8 +120,7 @@ struct Times {
   int64_t bytes = 0;  // of weights that the hidden step read
 };
 
-Times measure(Bench& bench, int runs) {
-  Times times;
+void measure(Bench& bench, int runs, Times& times) {
   volatile float sink = 0.0F;
   for (int run = 0; run < runs; ++run) {
     bench.hidden().to_last_level();
@@ -138,7 +137,6 @@ Times measure(Bench& bench, int runs) {
     keep_least([&] { sink = sink + bench.read_states<false>(); }, times.states);
     keep_least([&] { sink = sink + bench.read_states<true>(); }, times.states);
   }
-  return times;
 }
 
 void report(Bench& bench, const Times& times, Measurements& all) {
@@ -184,8 +182,13 @@ Measurements hidden_table(const HiddenOptions& options) {
       const int32_t slots = options.slots > 0 ? options.slots : 8, beams = options.beams > 0 ? options.beams : 512;
       const HiddenShape shape = options.quick ? HiddenShape{v, d, 2, 16, 256, kChildren}
                                               : HiddenShape{v, d, slots, beams, 1 << 17, kChildren};
-      Bench bench(runtime.get(), shape);
-      report(bench, measure(bench, options.quick ? 1 : v * d > 1 << 24 ? 3 : 9), all);
+      // Several times from new, since times depend on where the pages of weights and hidden states are.
+      Times times;
+      for (int left = options.quick ? 1 : 4; left > 0; --left) {
+        Bench bench(runtime.get(), shape);
+        measure(bench, options.quick ? 1 : v * d > 1 << 24 ? 3 : 9, times);
+        if (left == 1) report(bench, times, all);
+      }
     }
   }
   return all;
