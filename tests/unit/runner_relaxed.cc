@@ -125,13 +125,16 @@ Question question_of(const World& world, const Shape& shape, Kind draft, int32_t
   return {world, laws::sids_of(shape.codes, shape.sids), {1}, draft, world.beams, drafts};
 }
 
+// Enumerations, none of them the library's, are what takes time: sanitizers have every third kind of draft.
+constexpr int32_t kNextKind = SIDBEAM_SANITIZED ? 3 : 1;
+
 template <class Shapes>
 void expect_the_targets_law(const Shapes& shapes, int64_t seed) {
   for (const Shape& shape : shapes) {
     SCOPED_TRACE(::testing::Message() << "shape " << &shape - shapes);
     const World world = world_of(shape, 2);
     int64_t accepted = 0;
-    for (int32_t kind = 0; kind < trees::kKinds; ++kind) {
+    for (int32_t kind = 0; kind < trees::kKinds; kind += kNextKind) {
       const Question question = question_of(world, shape, static_cast<Kind>(kind), 2);
       const Law law = laws::draws_with_replacement(question);
       EXPECT_LT(laws::total_variation(laws::rounds_with_replacement(question), law), 1e-9) << "of the method itself";
@@ -166,6 +169,7 @@ void expect_the_released_forms_law(const Shapes& shapes, int64_t seed) {
     const World world = world_of(shape, 2);
     for (const Kind kind :
          {Kind::kSame, Kind::kNear, Kind::kOther, Kind::kInverted, Kind::kNothing, Kind::kBroken, Kind::kEndless}) {
+      if (static_cast<int32_t>(kind) % kNextKind != 0) continue;
       for (const int32_t drafts : {2, 3}) {
         const Question question = question_of(world, shape, kind, drafts);
         const Law law = laws::released_rounds(question);

@@ -168,7 +168,9 @@ void get_stats(World& world, const Rig& rig) {
   FUZZ_CHECK(out->levels == out->rounds + out->accepted_levels && out->accepted_levels <= out->drafted_levels);
 }
 
-bool start(World& world, const Rig& rig) { return start(world, rig.target, rig) && start(world, rig.draft, rig); }
+[[nodiscard]] bool start(World& world, const Rig& rig) {
+  return start(world, rig.target, rig) && start(world, rig.draft, rig);
+}
 
 void make_rig(World& world) {
   if (world.constraints.empty() || world.runtimes.empty() || world.rigs.size() >= kMostRigs) return;
@@ -201,7 +203,7 @@ void speculate(World& world) {
   if (world.rigs.empty()) return;
   Rig& rig = *world.any(world.rigs);
   if (rig.speculation == nullptr) return;
-  if (!rig.started || (rig.active == 0 && world.one_in(3))) start(world, rig);
+  if (!rig.started || (rig.active == 0 && world.one_in(3))) rig.started = start(world, rig);
   if (!rig.started) return;
   for (int32_t calls = world.in(0, 24); calls > 0; --calls) {
     const int32_t which = world.in(0, 9);
