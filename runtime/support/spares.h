@@ -2,59 +2,64 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <memory>
-#include <mutex>
 #include <utility>
 
 namespace sidbeam {
 
-// As many objects as have been in use at one time; any thread may take one.
+// Up to kMost objects that are idle; any thread may take one. Without a lock, which a child of fork() would inherit held
+// if another thread of its parent had it: the child then lacks the objects that were in use.
 template <class T>
 class Spares {
-  struct Spare {
-    explicit Spare(T made) : object(std::move(made)) {}
-    T object;
-    std::unique_ptr<Spare> next;
-  };
-
  public:
   // An object that nobody else has meanwhile.
   class Taken {
    public:
-    Taken(Spares& all, std::unique_ptr<Spare> own) : all_(all), own_(std::move(own)) {}
+    Taken(Spares& all, std::unique_ptr<T> own) : all_(all), own_(std::move(own)) {}
     Taken(const Taken&) = delete;
     Taken& operator=(const Taken&) = delete;
     ~Taken() { all_.give_back(std::move(own_)); }
-    T& operator*() const { return own_->object; }
+    T& operator*() const { return *own_; }
 
    private:
     Spares& all_;
-    std::unique_ptr<Spare> own_;
+    std::unique_ptr<T> own_;
   };
 
-  // Makes one only where all others are in use; may throw what that throws.
+  Spares() = default;
+  Spares(const Spares&) = delete;
+  Spares& operator=(const Spares&) = delete;
+  ~Spares() {
+    for (std::atomic<T*>& place : idle_) delete place.load(std::memory_order_acquire);
+  }
+
+  // Makes one only where none is idle; may throw what that throws.
   template <class Make>
   Taken take(const Make& make) {
-    std::unique_ptr<Spare> own = take_idle();
-    if (own == nullptr) own = std::make_unique<Spare>(make());
-    return Taken(*this, std::move(own));
+    for (std::atomic<T*>& place : idle_) {
+      if (place.load(std::memory_order_relaxed) == nullptr) continue;
+      std::unique_ptr<T> own(place.exchange(nullptr, std::memory_order_acquire));
+      if (own != nullptr) return Taken(*this, std::move(own));
+    }
+    return Taken(*this, std::make_unique<T>(make()));
   }
 
  private:
-  std::unique_ptr<Spare> take_idle() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    std::unique_ptr<Spare> own = std::move(idle_);
-    if (own != nullptr) idle_ = std::move(own->next);
-    return own;
-  }
-  void give_back(std::unique_ptr<Spare> own) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    own->next = std::move(idle_);
-    idle_ = std::move(own);
+  static constexpr int kMost = 64;
+
+  void give_back(std::unique_ptr<T> own) {
+    for (std::atomic<T*>& place : idle_) {
+      T* nothing = nullptr;
+      if (!place.compare_exchange_strong(nothing, own.get(), std::memory_order_release, std::memory_order_relaxed))
+        continue;
+      static_cast<void>(own.release());
+      return;
+    }
   }
 
-  std::mutex mutex_;
-  std::unique_ptr<Spare> idle_;  // the one given back last, which the caches have
+  std::array<std::atomic<T*>, kMost> idle_{};  // the first ones, which the caches have, are taken first
 };
 
 }  // namespace sidbeam

@@ -1,4 +1,5 @@
-// Short measurements of what is cheaper here. SPDX-License-Identifier: Apache-2.0
+// Short measurements of what is cheaper here.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <time.h>
