@@ -20,6 +20,8 @@ static sidbeam_index* index_of_constraint;
 static search expected;       /* of a runtime without threads of its own */
 static search expected_draws; /* of mode SAMPLE */
 static sidbeam_disc* disc;    /* of a runtime that is gone */
+static sidbeam_constraint_set* set;
+static int32_t expected_code; /* that the set draws */
 static int64_t handed_out[2];
 
 /* A check in a child, which must not continue with the parent's tests. */
@@ -158,6 +160,29 @@ static void draw_in_child(void) {
   sidbeam_runtime_release(inherited);
 }
 
+/* Two sequences of a large catalogue, whose first code the set draws. */
+static int32_t draw_with_set(void) {
+  static const int64_t keys[2] = {7, 8};
+  static const sidbeam_state states[2] = {0, 0};
+  static float logits[2][COLUMNS];
+  const sidbeam_rows rows = sidbeam_rows_dense(logits, SIDBEAM_DTYPE_F32, 0, 2, COLUMNS);
+  int32_t codes[2] = {-1, -1};
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_sampled sampled = SIDBEAM_SAMPLED_INIT;
+  sampling.seeds = sampling.requests = keys;
+  sampled.codes = codes;
+  if (sidbeam_constraint_set_sample(set, NULL, states, &rows, SIDBEAM_NORMALIZE_LEVEL, NULL, &sampling, &sampled, NULL,
+                                    NULL) != SIDBEAM_OK)
+    return -1;
+  return codes[1];
+}
+
+static void draw_with_inherited_set(void) {
+  REQUIRE(draw_with_set() == expected_code);
+  REQUIRE(draw_with_set() == expected_code);
+  sidbeam_runtime_release(inherited);
+}
+
 /* Takes the draws that the parent's disc has handed out, and decides it. */
 static void decide_inherited(void) {
   const int64_t ordinals[2] = {-1, 3};
@@ -220,7 +245,7 @@ static void count_threads(void) {
 static void (*const children[])(void) = {
     release_inherited,     make_then_release,    release_then_make, destroy_idle_session_and_release,
     search_with_inherited, build_with_inherited, ask_for_uploads,   fork_again,
-    draw_in_child,         decide_inherited,     count_threads};
+    draw_in_child,         decide_inherited,     count_threads,     draw_with_inherited_set};
 
 /* Of two results, whose first rounds are out. */
 static void make_disc(sidbeam_runtime* runtime) {
@@ -250,12 +275,20 @@ static void set_up(void) {
   search own = expected;
   CHECK_OK(make_search_session(&own, &idle));
   make_disc(alone);
+  sidbeam_constraint_set_config of_one = SIDBEAM_CONSTRAINT_SET_CONFIG_INIT;
+  sidbeam_constraint* const one[1] = {expected.constraint};
+  of_one.constraints = one;
+  of_one.constraint_count = 1;
+  CHECK_OK(sidbeam_constraint_set_create(alone, &of_one, &set, &err));
+  expected_code = draw_with_set();
+  CHECK(expected_code >= 0);
   sidbeam_runtime_release(alone);
   await_pool_threads();
 }
 
 static void tear_down(void) {
   sidbeam_disc_destroy(disc);
+  sidbeam_constraint_set_destroy(set);
   sidbeam_session_destroy(idle);
   sidbeam_runtime_release(inherited);
   sidbeam_constraint_release(expected.constraint);
@@ -274,7 +307,8 @@ static void a_child_of_an_idle_parent_uses_and_releases_what_it_inherits(void) {
   tear_down();
 }
 
-/* The load: threads that step on the pool, and one that asks for uploads, until they are told to stop. */
+/* The load: threads that step on the pool, one that asks for uploads, and one that draws with the set, until they are
+ * told to stop. */
 static int stop, at_work; /* threads that have done something once */
 
 static int goes_on(int* rounds) {
@@ -321,18 +355,25 @@ static void* ask_without_end(void* argument) {
   return argument;
 }
 
+static void* draw_without_end(void* argument) {
+  int rounds = 0;
+  while (goes_on(&rounds) && draw_with_set() == expected_code) continue;
+  return argument;
+}
+
 static void a_child_of_a_parent_under_load_uses_and_releases_what_it_inherits(void) {
   static loader loaders[LOADERS];
-  pthread_t threads[LOADERS + 1];
+  pthread_t threads[LOADERS + 2];
   set_up();
   for (int i = 0; i < LOADERS; ++i) make_loader(&loaders[i]);
   await_pool_threads();
   for (int i = 0; i < LOADERS; ++i) CHECK_INT(pthread_create(&threads[i], NULL, step_without_end, &loaders[i]), 0);
   CHECK_INT(pthread_create(&threads[LOADERS], NULL, ask_without_end, NULL), 0);
-  while (__atomic_load_n(&at_work, __ATOMIC_ACQUIRE) < LOADERS + 1) sched_yield();
+  CHECK_INT(pthread_create(&threads[LOADERS + 1], NULL, draw_without_end, NULL), 0);
+  while (__atomic_load_n(&at_work, __ATOMIC_ACQUIRE) < LOADERS + 2) sched_yield();
   for (size_t i = 0; i < FORKS; ++i) in_child(children[i % COUNT(children)]);
   __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
-  for (int i = 0; i <= LOADERS; ++i) CHECK_INT(pthread_join(threads[i], NULL), 0);
+  for (int i = 0; i < LOADERS + 2; ++i) CHECK_INT(pthread_join(threads[i], NULL), 0);
   for (int i = 0; i < LOADERS; ++i) free_loader(&loaders[i]);
   tear_down();
 }
