@@ -9,8 +9,8 @@
 
 namespace sidbeam {
 
-// Up to kMost objects that are idle; any thread may take one. Without a lock, which a child of fork() would inherit held
-// if another thread of its parent had it: the child then lacks the objects that were in use.
+// Up to kMost objects that are idle; any thread may take one. There is no lock, since a child of fork() would inherit it
+// as held if another thread of its parent held it; the child lacks what was in use.
 template <class T>
 class Spares {
  public:
