@@ -9,8 +9,8 @@
 
 namespace sidbeam {
 
-// Up to kMost objects that are idle; any thread may take one. There is no lock, since a child of fork() would inherit it
-// as held if another thread of its parent held it; the child lacks what was in use.
+// Up to kMost objects that are idle; any thread may take one. There is no lock, since a child of fork() would inherit
+// it as held if another thread of its parent held it; the child lacks what was in use.
 template <class T>
 class Spares {
  public:
