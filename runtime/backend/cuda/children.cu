@@ -1,6 +1,7 @@
 // The columns that a session's next step reads, where it reads children alone: counted, summed, written.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/session.cuh"
+#include "support/cuda/block_fold.cuh"
 
 namespace sidbeam::cuda {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "backend/cuda/rows.cuh"
 #include "backend/draw.h"
-#include "support/cuda/block.cuh"
+#include "support/cuda/block_fold.cuh"
 
 namespace sidbeam::cuda {
 

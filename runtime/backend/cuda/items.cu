@@ -1,5 +1,6 @@
 // What beams stand for: ordinals, SIDs, item rows; one block per slot. SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/session.cuh"
+#include "support/cuda/block_fold.cuh"
 
 namespace sidbeam::cuda {
 namespace {

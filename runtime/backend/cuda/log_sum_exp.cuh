@@ -24,6 +24,7 @@
 
 #include "backend/cuda/rows.cuh"
 #include "backend/partial_sum.h"
+#include "support/cuda/block_fold.cuh"
 
 namespace sidbeam::cuda {
 

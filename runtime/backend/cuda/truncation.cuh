@@ -35,15 +35,6 @@ struct TruncationShared {
   typename BlockFold<uint64_t, kThreads>::Storage mass;
 };
 
-// The sum of the values of this lane and those before.
-__device__ inline uint64_t warp_sum_through(uint64_t value) {
-  for (int step = 1; step < kWarp; step *= 2) {
-    const uint64_t before = __shfl_up_sync(kAllLanes, value, step);
-    if (lane_id() >= step) value += before;
-  }
-  return value;
-}
-
 // Finds the digit at which the masses of the bins, from the top, reach `left`; called by the first warp.
 __device__ inline void find_mass_digit(SelectStorage& select, MassStorage& masses, uint64_t left) {
   constexpr int kOfLane = kBins / kWarp;

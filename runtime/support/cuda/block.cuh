@@ -1,5 +1,5 @@
-// Collective operations of a block: reductions and scans, by CUB's primitives. A function with a storage is called by
-// all threads of the block, and may be called again immediately with the same storage; one of a warp by all its lanes.
+// Where a thread stands in its block and warp, the block's memory, and what the lanes of a warp do together: such a
+// function is called by all of them.
 //
 // All shared memory is dynamic, so that the emulator can detect reads of uninitialised memory.
 // SPDX-License-Identifier: Apache-2.0
@@ -8,12 +8,6 @@
 #include <cuda_runtime.h>
 
 #include <cstdint>
-
-#if !defined(SIDBEAM_EMULATED)
-#include <cub/block/block_reduce.cuh>
-#include <cub/block/block_scan.cuh>
-#include <cub/warp/warp_scan.cuh>
-#endif
 
 namespace sidbeam::cuda {
 
@@ -35,84 +29,14 @@ __device__ __forceinline__ Shared& shared_memory() {
 #endif
 }
 
-// Folds every thread's value, in an order that depends only on the number of threads.
-template <class T, int kThreads>
-struct BlockFold {
-#if defined(SIDBEAM_EMULATED)
-  struct Storage {
-    T values[kThreads];
-    T result;
-  };
-#else
-  struct Storage {
-    typename cub::BlockReduce<T, kThreads>::TempStorage inner;
-    T result;
-  };
-#endif
-
-  template <class Fold>
-  __device__ static T all(const T& value, const Fold& fold, Storage& storage) {
-#if defined(SIDBEAM_EMULATED)
-    storage.values[thread_id()] = value;
-    __syncthreads();
-    if (thread_id() == 0) {
-      storage.result = storage.values[0];
-      for (int i = 1; i < kThreads; ++i) storage.result = fold(storage.result, storage.values[i]);
-    }
-#else
-    const T folded = cub::BlockReduce<T, kThreads>(storage.inner).Reduce(value, fold);
-    if (thread_id() == 0) storage.result = folded;
-#endif
-    __syncthreads();
-    return storage.result;  // not written again before another barrier, inside the next fold
-  }
-};
-
-// Each thread gets the sum of the values of the threads before it.
-template <class T, int kThreads>
-struct BlockScan {
-#if defined(SIDBEAM_EMULATED)
-  struct Storage {
-    T values[kThreads];
-  };
-#else
-  struct Storage {
-    typename cub::BlockScan<T, kThreads>::TempStorage inner;
-  };
-#endif
-
-  __device__ static T before(const T& value, T& total, Storage& storage) {
-    T sum{};
-#if defined(SIDBEAM_EMULATED)
-    storage.values[thread_id()] = value;
-    __syncthreads();
-    total = T{};
-    for (int i = 0; i < kThreads; ++i) {
-      if (i == thread_id()) sum = total;
-      total += storage.values[i];
-    }
-#else
-    cub::BlockScan<T, kThreads>(storage.inner).ExclusiveSum(value, sum, total);
-#endif
-    __syncthreads();
-    return sum;
-  }
-};
-
 // The sum of the values of this lane and those before.
-__device__ inline uint32_t warp_sum_through(uint32_t value) {
-#if defined(SIDBEAM_EMULATED)
+template <class T>
+__device__ __forceinline__ T warp_sum_through(T value) {
   for (int step = 1; step < kWarp; step *= 2) {
-    const uint32_t before = __shfl_up_sync(kAllLanes, value, step);
+    const T before = __shfl_up_sync(kAllLanes, value, step);
     if (lane_id() >= step) value += before;
   }
   return value;
-#else
-  using Scan = cub::WarpScan<uint32_t>;
-  typename Scan::TempStorage none;  // empty at the width of a warp: shuffles
-  Scan(none).InclusiveSum(value, value);
-  return value;
-#endif
 }
 
 // The largest of the lanes' keys.
