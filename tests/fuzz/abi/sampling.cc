@@ -80,9 +80,9 @@ void Sampling::draw(World& world, const Sampled& sampled, int32_t fault) {
   // Arrays of the other mode, and strides that are none.
   if (fault == 7 && sampled.mode == SIDBEAM_MODE_SAMPLE) view.noise_scales = kWrongNoise;
   if (fault == 7 && sampled.mode == SIDBEAM_MODE_STOCHASTIC) view.top_ps = kWrongTopPs;
-  if (fault == 8) view.draw_stride = world.flip() ? -1 : world.flip() ? sampled.rows - 1 : INT64_MAX;
-  const bool fits = view.draw_stride == 0;  // of one row
-  world.expected.fails_if(sampled.count > 0 && (fault == 7 || (fault == 8 && !fits)), SIDBEAM_INVALID_ARGUMENT);
+  const int64_t short_of_one = sampled.rows > 1 ? sampled.rows - 1 : -1;  // 0 would stand for that of one row
+  if (fault == 8) view.draw_stride = world.flip() ? -1 : world.flip() ? short_of_one : INT64_MAX;
+  world.expected.fails_if(sampled.count > 0 && (fault == 7 || fault == 8), SIDBEAM_INVALID_ARGUMENT);
 }
 
 }  // namespace fuzz::abi
