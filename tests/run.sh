@@ -8,7 +8,8 @@
 # SIDBEAM_JOBS                 processes at a time (default: cores)
 # SIDBEAM_CUDA_ARCHITECTURES   architectures that the CUDA plugin is compiled for here, as CMAKE_CUDA_ARCHITECTURES (90:
 #                              9.0 and its PTX; the build that users make has 8.0, 9.0, 10.0 and PTX)
-# SIDBEAM_TIDY                 share: an eighth of the files, first those of the last commits (default); all: tidy-all
+# SIDBEAM_TIDY                 share: the files of the last commits and a twenty-fourth of the rest (default); all: as
+#                              tidy-all does
 # SIDBEAM_TIDY_COMMITS         how many commits are the last ones (10)
 # CCACHE_DIR                   the compiler cache (build/ccache); other variables of ccache are kept too
 # SPDX-License-Identifier: Apache-2.0

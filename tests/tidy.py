@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """clang-tidy on the C and C++ files of runtime, bindings and samples, by the compile commands of a built tree.
 
-    python3 tests/tidy.py BUILD         an eighth of the files: first those of the last commits, then those whose
-                                        headers these commits changed, then a share of the rest that goes round with
-                                        the commit's hash
+    python3 tests/tidy.py BUILD         the files of the last commits and a twenty-fourth of the rest: first those whose
+                                        headers these commits changed, then a share that goes round with the commit's
+                                        hash
     python3 tests/tidy.py BUILD all     all of them
 
 A file that passed is not checked again until it, its includes or the rules change: stamps are in build/tidy.
@@ -65,7 +65,7 @@ def changed_files():
 
 
 def share(sources, read):
-    """At least an eighth of the sources."""
+    """The sources that changed, and a twenty-fourth of the rest."""
     changes = changed_files()
     if changes is None:
         return sources
@@ -73,8 +73,8 @@ def share(sources, read):
     rank = {source: 0 if source in changed else 1 if read[source] & changed else 2 for source in sources}
     begin = turn % len(sources)
     order = sorted(sources[begin:] + sources[:begin], key=rank.get)  # stable
-    count = max(sum(place == 0 for place in rank.values()), (len(sources) + 7) // 8)
-    return order[:count]
+    count = sum(place == 0 for place in rank.values())
+    return order[:count + (len(sources) - count + 23) // 24]
 
 
 def write_commands(build):
