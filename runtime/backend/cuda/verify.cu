@@ -12,7 +12,11 @@
 namespace sidbeam::cuda {
 namespace {
 
+#if defined(SIDBEAM_EMULATED)
+constexpr int kThreads = 32, kBlocks = 2;  // so that small tests go round, and do not wait for 147456 threads
+#else
 constexpr int kThreads = 256, kBlocks = 64;
+#endif
 // Rows of blocks. Levels are distributed over all but the last row, which checks what belongs to no level. The number
 // is fixed because the host cannot see how many levels there are.
 constexpr unsigned kRows = 9;

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -56,7 +57,7 @@ emulator_switch:
 )");
 #endif
 
-enum class Wait { kNone, kBarrier, kWarp, kDone };
+enum class Wait : uint8_t { kNone, kBarrier, kWarp, kDone };
 
 struct Site {
   const char* file = nullptr;
@@ -65,15 +66,12 @@ struct Site {
 };
 
 struct Fiber {
-#if defined(__x86_64__)
-  void* stack_pointer = nullptr;
-#else
+#if !defined(__x86_64__)
   ucontext_t context{};
 #endif
   char* stack = nullptr;
   void* fake_stack = nullptr;
   Place place{};
-  Wait wait = Wait::kDone;
   Site site;
   Combine combine = Combine::kOr;
   int vote = 0;
@@ -107,7 +105,7 @@ class Machine {
     own.site = site;
     own.combine = combine;
     own.vote = vote;
-    own.wait = Wait::kBarrier;
+    waits_[current_] = Wait::kBarrier;
     ++arrived_;
     if (!release_barrier()) yield();
     return result_;
@@ -121,7 +119,7 @@ class Machine {
     own.site = site;
     own.mask = mask;
     own.value = value;
-    own.wait = Wait::kWarp;
+    waits_[current_] = Wait::kWarp;
     Warp& warp = warps_[first / 32];
     if ((warp.left & mask) != 0) fail("a lane of the mask has left", own, site);
     warp.waiting |= 1U << (current_ - first);
@@ -132,7 +130,7 @@ class Machine {
       for (uint32_t lanes = mask; lanes != 0; lanes &= lanes - 1) {
         const uint32_t t = first + static_cast<uint32_t>(std::countr_zero(lanes));
         values_[t] = fibers_[t].value;
-        fibers_[t].wait = Wait::kNone;
+        waits_[t] = Wait::kNone;
       }
     }
     return &values_[first];
@@ -175,13 +173,13 @@ class Machine {
 
   void run_block(uint64_t number, const dim3& blocks, const dim3& threads) {
     // A block may not count on what another left.
-    for (size_t i = 0; i < shared_bytes_; ++i) shared_[i] = static_cast<unsigned char>(0xA5 ^ number);
+    std::memset(shared_.get(), static_cast<unsigned char>(0xA5 ^ number), shared_bytes_);
     arrived_ = 0;
     alive_ = count_;
     std::fill(warps_.begin(), warps_.end(), Warp{});
     for (uint32_t t = 0; t < count_; ++t) {
       Fiber& fiber = fibers_[t];
-      fiber.wait = Wait::kNone;
+      waits_[t] = Wait::kNone;
       fiber.place.thread = {t % threads.x, t / threads.x % threads.y, t / threads.x / threads.y};
       fiber.place.block = {static_cast<unsigned>(number % blocks.x),
                            static_cast<unsigned>(number / blocks.x % blocks.y),
@@ -198,7 +196,7 @@ class Machine {
       for (uint32_t i = 0, t = first, next; i < count_; ++i, t = next) {
         next = t + step < count_ ? t + step : t + step - count_;
         prefetch_stack(next);
-        if (fibers_[t].wait != Wait::kNone) continue;
+        if (waits_[t] != Wait::kNone) continue;
         moved = true;
         resume(t);
       }
@@ -209,9 +207,9 @@ class Machine {
   [[noreturn]] void report_deadlock() const {
     for (uint32_t t = 0; t < count_; ++t) {
       const Fiber& fiber = fibers_[t];
-      if (fiber.wait == Wait::kDone) continue;
+      if (waits_[t] == Wait::kDone) continue;
       std::fprintf(stderr, "emulator: thread %u waits for %s at %s:%d\n", t,
-                   fiber.wait == Wait::kWarp ? "lanes" : "the block", fiber.site.file, fiber.site.line);
+                   waits_[t] == Wait::kWarp ? "lanes" : "the block", fiber.site.file, fiber.site.line);
     }
     fail("no thread can go on", fibers_[0], fibers_[0].site);
   }
@@ -222,13 +220,13 @@ class Machine {
     int any = 0, all = 1, count = 0;
     for (uint32_t t = 0; t < count_; ++t) {
       Fiber& fiber = fibers_[t];
-      if (fiber.wait == Wait::kDone) continue;
+      if (waits_[t] == Wait::kDone) continue;
       if (first == nullptr) first = &fiber;
       if (!(fiber.site == first->site)) fail("threads wait at different barriers", fiber, first->site);
       any |= fiber.vote;
       all &= fiber.vote;
       count += fiber.vote;
-      fiber.wait = Wait::kNone;
+      waits_[t] = Wait::kNone;
     }
     arrived_ = 0;
     result_ = first == nullptr                  ? 0
@@ -240,6 +238,7 @@ class Machine {
 
   void add_fiber() {
     Fiber& fiber = fibers_.emplace_back();
+    waits_.push_back(Wait::kDone);
     void* stack =
         mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (stack == MAP_FAILED) std::abort();
@@ -249,7 +248,7 @@ class Machine {
     auto* top = reinterpret_cast<uint64_t*>(fiber.stack + bytes) - 1;  // aligned as a call leaves it
     *--top = reinterpret_cast<uint64_t>(&Machine::enter);
     for (int i = 0; i < 6; ++i) *--top = 0;
-    fiber.stack_pointer = top;
+    stack_pointers_.push_back(top);
 #else
     getcontext(&fiber.context);
     fiber.context.uc_stack.ss_sp = fiber.stack;
@@ -262,7 +261,7 @@ class Machine {
   void live() {
     for (;;) {
       (*kernel_)();
-      fibers_[current_].wait = Wait::kDone;
+      waits_[current_] = Wait::kDone;
       warps_[current_ / 32].left |= 1U << current_ % 32;
       --alive_;
       if (alive_ > 0) release_barrier();
@@ -272,19 +271,19 @@ class Machine {
 
   void prefetch_stack([[maybe_unused]] uint32_t t) const {
 #if defined(__x86_64__)
-    __builtin_prefetch(fibers_[t].stack_pointer);
+    __builtin_prefetch(stack_pointers_[t]);
 #endif
   }
 
   void resume(uint32_t t) {
     current_ = t;
     place = &fibers_[t].place;
-    Fiber& fiber = fibers_[t];
+    [[maybe_unused]] Fiber& fiber = fibers_[t];
 #if defined(EMULATOR_UNDER_ASAN)
     __sanitizer_start_switch_fiber(&main_fake_stack_, fiber.stack, kStackBytes);
 #endif
 #if defined(__x86_64__)
-    emulator_switch(&main_stack_pointer_, fiber.stack_pointer);
+    emulator_switch(&main_stack_pointer_, stack_pointers_[t]);
 #else
     swapcontext(&main_context_, &fiber.context);
 #endif
@@ -299,7 +298,7 @@ class Machine {
     __sanitizer_start_switch_fiber(&fiber.fake_stack, main_stack_, main_stack_bytes_);
 #endif
 #if defined(__x86_64__)
-    emulator_switch(&fiber.stack_pointer, main_stack_pointer_);
+    emulator_switch(&stack_pointers_[current_], main_stack_pointer_);
 #else
     swapcontext(&fiber.context, &main_context_);
 #endif
@@ -313,6 +312,7 @@ class Machine {
   }
 
   std::vector<Fiber> fibers_;     // their addresses stay: there is room for a whole block
+  std::vector<Wait> waits_;       // of the fibers; apart, since every turn looks at all of them
   std::vector<uint64_t> values_;  // of the last exchange, by thread
   std::vector<Warp> warps_;
   std::unique_ptr<unsigned char[], Free> shared_;
@@ -322,6 +322,7 @@ class Machine {
   int result_ = 0;
   uint64_t random_ = 1;
 #if defined(__x86_64__)
+  std::vector<void*> stack_pointers_;
   void* main_stack_pointer_ = nullptr;
 #else
   ucontext_t main_context_{};

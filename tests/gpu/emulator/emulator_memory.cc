@@ -135,7 +135,8 @@ void settle_memory() {
   if (!world().line.empty()) return;
   for (const Allocation& gone : world().gone) {
     ASAN_UNPOISON_MEMORY_REGION(gone.block, gone.bytes + 2 * kGuard);
-    if (std::any_of(gone.block, gone.block + kGuard + gone.bytes, [](unsigned char b) { return b != kGoneByte; })) {
+    // All bytes are the first one. (A loop over them took a third of some tests' time.)
+    if (gone.block[0] != kGoneByte || std::memcmp(gone.block, gone.block + 1, kGuard + gone.bytes - 1) != 0) {
       std::fprintf(stderr, "emulator: memory was written after it was freed\n");
       std::abort();
     }
