@@ -17,7 +17,7 @@ import sidbeam
 
 PLUGIN = os.environ.get("SIDBEAM_CUDA_EMULATED")
 TO_DEVICE, TO_HOST = 1, 2
-THREAD_LOCAL = 1
+THREAD_LOCAL, NON_BLOCKING = 1, 1
 
 
 class Device:
@@ -30,9 +30,9 @@ class Device:
         return Tensor(self, np.ascontiguousarray(values, dtype))
 
     def stream(self) -> int:
-        """A new one."""
+        """A new one, which the default stream neither waits for nor holds up."""
         stream = ctypes.c_void_p()
-        assert self.library.cudaStreamCreate(ctypes.byref(stream)) == 0
+        assert self.library.cudaStreamCreateWithFlags(ctypes.byref(stream), NON_BLOCKING) == 0
         return stream.value or 0
 
     @contextlib.contextmanager

@@ -94,12 +94,14 @@ def test_drafts_are_refused(tmp_path: Path, device: Device, runtime: sidbeam.Run
     refused(sidbeam.BadState, "draft decoder is closed", there.run, states)
 
 
-def sessions(runtime: sidbeam.Runtime, *devices: str, normalization: str = "valid") -> list[sidbeam.Session]:
+def sessions(
+    runtime: sidbeam.Runtime, *devices: str, normalization: str = "valid", stream: int = 0
+) -> list[sidbeam.Session]:
     known = test_hidden.catalogue(3)
     shape = dict(slots=SLOTS, beams=test_hidden.M, normalization=normalization, vocabulary=vocabulary_of(known))
     made = [sidbeam.Session(build(known, runtime=runtime), device=where, **shape) for where in devices]
     for session in made:
-        session.start()
+        session.start(stream=stream)
     return made
 
 
@@ -117,8 +119,8 @@ def layers(device: Device, dtype: Any, columns: int) -> tuple[sidbeam.OutputLaye
 @pytest.mark.parametrize("path", ["fastest", "product"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 def test_hidden_steps(device: Device, runtime: sidbeam.Runtime, path: str, dtype: Any) -> None:
-    here, there = sessions(runtime, "cpu", "cuda")
     columns, stream = test_hidden.catalogue(3).width(), device.stream()
+    here, there = sessions(runtime, "cpu", "cuda", stream=stream)
     by_hand, on_device = (
         sidbeam.HiddenStep(session, layer, path=path)
         for session, layer in zip((here, there), layers(device, dtype, columns))
@@ -139,8 +141,8 @@ def test_hidden_steps(device: Device, runtime: sidbeam.Runtime, path: str, dtype
 
 @runner
 def test_hidden_steps_with_maps_and_sums(device: Device, runtime: sidbeam.Runtime) -> None:
-    here, there = sessions(runtime, "cpu", "cuda", normalization="full")
-    known = test_hidden.catalogue(3)
+    known, stream = test_hidden.catalogue(3), device.stream()
+    here, there = sessions(runtime, "cpu", "cuda", normalization="full", stream=stream)
     by_hand, on_device = (
         sidbeam.HiddenStep(session, layer)
         for session, layer in zip((here, there), layers(device, np.float32, known.width()))
@@ -148,7 +150,7 @@ def test_hidden_steps_with_maps_and_sums(device: Device, runtime: sidbeam.Runtim
     hidden = test_hidden.numbers(np.random.default_rng(7), 3, WIDTH)
     row_map, lse = np.array([[2, -1, -1, -1]], np.int32), np.array([5, 6, 7], np.float32)
     by_hand.step(hidden, [1], row_map=row_map, lse=lse)
-    states, stream = device.tensor(hidden, np.float32), device.stream()
+    states = device.tensor(hidden, np.float32)
     on_lists = dict(row_map=device.tensor(row_map, np.int32), lse=device.tensor(lse, np.float32), stream=stream)
     slots = device.tensor([1], np.int32)
     on_device.step(states, slots, **on_lists)
@@ -165,21 +167,21 @@ def test_hidden_steps_are_refused(device: Device, runtime: sidbeam.Runtime) -> N
     columns = test_hidden.catalogue(3).width()
     of_cpu, of_cuda = layers(device, np.float32, columns)
     weights, bias = np.zeros((columns, WIDTH), np.float32), np.zeros(columns, np.float32)
-    refused(sidbeam.InvalidArgument, "config.bias is memory of the host", sidbeam.OutputLayer,
-            device.tensor(weights, np.float32), bias=bias)  # fmt: skip
-    refused(sidbeam.InvalidArgument, "bias is on cuda:0, expected cpu", sidbeam.OutputLayer, weights,
-            bias=device.tensor(bias, np.float32))  # fmt: skip
-    refused(sidbeam.Unsupported, "config.session is on CUDA, expected one on the CPU", sidbeam.HiddenStep, there, of_cpu)
-    refused(sidbeam.Unsupported, "config.session is elsewhere, expected one on CUDA device 0", sidbeam.HiddenStep, here,
-            of_cuda)  # fmt: skip
+    invalid, unsupported = sidbeam.InvalidArgument, sidbeam.Unsupported
+    layer, step = sidbeam.OutputLayer, sidbeam.HiddenStep
+    weights_there, bias_there = device.tensor(weights, np.float32), device.tensor(bias, np.float32)
+    refused(invalid, "config.bias is memory of the host", layer, weights_there, bias=bias)
+    refused(invalid, "bias is on cuda:0, expected cpu", layer, weights, bias=bias_there)
+    refused(unsupported, "config.session is on CUDA, expected one on the CPU", step, there, of_cpu)
+    refused(unsupported, "config.session is elsewhere, expected one on CUDA device 0", step, here, of_cuda)
     on_host, on_device = sidbeam.HiddenStep(here, of_cpu), sidbeam.HiddenStep(there, of_cuda)
     hidden = np.zeros((SLOTS, test_hidden.M, WIDTH), np.float32)
     states = device.tensor(hidden, np.float32)
+    slots = device.tensor([0, 1], np.int32)
     refused(sidbeam.NoDevice, r"hidden.device_type is 0, expected CUDA \(1\)", on_device.step, hidden)
     refused(sidbeam.NoDevice, "hidden.device_type is 1", on_host.step, states)
-    refused(sidbeam.InvalidArgument, "slots is memory of the host", on_device.step, states, [0, 1])
-    refused(sidbeam.InvalidArgument, "slots is on cuda:0, expected cpu", on_host.step, hidden,
-            device.tensor([0, 1], np.int32))  # fmt: skip
+    refused(invalid, "slots is memory of the host", on_device.step, states, [0, 1])
+    refused(invalid, "slots is on cuda:0, expected cpu", on_host.step, hidden, slots)
     assert device.read(there.beams().level).tolist() == here.beams().level.tolist() == [0, 0]
 
 
@@ -201,7 +203,9 @@ class DeviceHost(test_speculation.Host):
 
 @pytest.mark.parametrize("mode", ["search", "stochastic"])
 @pytest.mark.parametrize("seed", [1, 2])  # rows by node, and rows by beam
-def test_strict_speculation(device: Device, runtime: sidbeam.Runtime, mode: str, seed: int) -> None:
+def test_strict_speculation(
+    device: Device, runtime: sidbeam.Runtime, monkeypatch: pytest.MonkeyPatch, mode: str, seed: int
+) -> None:
     known = test_speculation.random_catalogue(np.random.default_rng(seed), variable=False)
     index, host = build(known, runtime=runtime), DeviceHost(known, seed, agree=0.9)
     host.there = device
@@ -215,7 +219,15 @@ def test_strict_speculation(device: Device, runtime: sidbeam.Runtime, mode: str,
     host.plain(alone)
     speculation = sidbeam.Speculation(target, drafting, draft_levels=2, stream=stream)
     refused(sidbeam.InvalidArgument, "^upload is None, expected a function", speculation.run, host.target, host.draft)
+    step, streams = sidbeam.Session.step, []
+
+    def on_stream(self: sidbeam.Session, *args: Any, stream: Any, **options: Any) -> sidbeam.Beams:
+        streams.append(stream)
+        return step(self, *args, stream=stream, **options)
+
+    monkeypatch.setattr(sidbeam.Session, "step", on_stream)
     stats = speculation.run(host.target, host.draft, upload=host.upload)
+    assert set(streams) == {stream}
     for name in ("codes", "scores", "live", "level", "perturbed"):
         got, expected = getattr(target.beams(), name), getattr(alone.beams(), name)
         assert (got is None) == (expected is None)
@@ -229,9 +241,9 @@ def test_speculation_is_refused(device: Device, runtime: sidbeam.Runtime) -> Non
         sidbeam.Session(index, beams=n, device=where) for n, where in ((2, "cuda"), (3, "cuda"), (3, "cpu"))
     )
     refused(sidbeam.InvalidArgument, "config.draft is on", sidbeam.Speculation, target, here)
-    for session in (target, drafting):
-        session.start()
     stream, row = device.stream(), test_speculation.ROW[None]
+    for session in (target, drafting):
+        session.start(stream=stream)
     speculation = sidbeam.Speculation(target, drafting, stream=stream)
     with device.capture(stream):
         refused(sidbeam.BadState, "captured", speculation.begin)
