@@ -78,8 +78,11 @@ class EmulatedModelsTest {
 
   private static void capture(long stream, Runnable calls) {
     assertTrue(EmulatedDevice.capture(stream, false));
-    calls.run();
-    assertTrue(EmulatedDevice.capture(stream, true));
+    try {
+      calls.run();
+    } finally {
+      assertTrue(EmulatedDevice.capture(stream, true));
+    }
   }
 
   private Index index(int codes, int count, Kind... kinds) {
