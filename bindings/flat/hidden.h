@@ -116,11 +116,12 @@ static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle*
   return NULL;
 }
 
-/* One level, as flat_session_step, with hidden states in the place of logits. The session is entered too. */
-static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat_memory states, int64_t elements,
-                                    int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
-                                    int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                    flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
+/* One level, as flat_session_step, with hidden states in the place of logits; path: as in sidbeam_hidden_step_args. The
+ * session is entered too. */
+static inline void flat_hidden_step(flat_handle* hidden, int32_t path, flat_in_i32 slots, flat_memory states,
+                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
+                                    int64_t rows_slots, int64_t rows, int64_t columns, int64_t slot_stride,
+                                    int64_t row_stride, flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
                                     flat_in_f32 inverse_temperatures, int64_t stream, sidbeam_error* err) {
   const flat_in_f32 none = {NULL, 0};
   sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
@@ -136,6 +137,7 @@ static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat
   if (object == NULL) return;
   session = fl_enter(object->session, FLAT_SESSION, err);
   if (session != NULL) {
+    args.path = path;
     args.slots = slots.data;
     args.count = slots.data == NULL ? 0 : slots.count;
     args.hidden = &described;

@@ -198,10 +198,12 @@ func TestHiddenStepsOnADevice(t *testing.T) {
 		args.Rows, args.Stream = onDevice(t, args.Rows), stream
 		must(t, hidden.Step(args))
 		sameBeamsThere(t, here, there)
-		must(t, emulator.Capture(stream, func() { must(t, hidden.Step(args)) }))
+		before, err := hidden.Stats()
+		must(t, err)
+		must(t, emulator.Capture(stream, func() { must(t, hidden.StepBy(args, sidbeam.HiddenProduct)) }))
 		sameBeamsThere(t, here, there) // nothing was launched
-		if stats, err := hidden.Stats(); err != nil || stats.Steps != 3 ||
-			(stats.ProductSlots > 0) != (path == sidbeam.HiddenProduct) {
+		if stats, err := hidden.Stats(); err != nil || stats.Steps != 3 || stats.ProductSlots != before.ProductSlots+1 ||
+			(before.ProductSlots > 0) != (path == sidbeam.HiddenProduct) {
 			t.Errorf("path %v: got %+v, %v", path, stats, err)
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// HiddenPath says how a [HiddenStep], or a [Runner], computes logits. It changes no result.
+// HiddenPath says how a [HiddenStep], or a [Runner], computes logits. It changes no result, on CUDA except for the
+// rounding of sums. There the fastest is the children's wherever a step reads them alone: name HiddenProduct for levels
+// where beams have about as many as there are columns.
 type HiddenPath int32
 
 // Paths of a step from hidden states.
@@ -111,7 +113,10 @@ func (h *HiddenStep) Close() error { return h.handle.close() }
 // [Rows, width] with a RowMap. The soft-cap is the layer's. Errors: those of Session.Step, InvalidArgument (hidden
 // states of another width or type, a child without a row of weights), NoDevice (hidden states on another device),
 // Unsupported (HiddenChildren where a step reads more); then no slot has changed, except as sidbeam/hidden.h says.
-func (h *HiddenStep) Step(args StepArgs) error {
+func (h *HiddenStep) Step(args StepArgs) error { return h.StepBy(args, HiddenFastest) }
+
+// StepBy is Step by a path of its own; HiddenFastest: that of the object.
+func (h *HiddenStep) StepBy(args StepArgs, path HiddenPath) error {
 	rows := &args.Rows
 	states, elements, dtype, err := rows.memory()
 	if err != nil {
@@ -121,7 +126,7 @@ func (h *HiddenStep) Step(args StepArgs) error {
 		return invalid("SoftCap is given, expected none: that of the output layer counts")
 	}
 	f := newFailure()
-	native.Flat_hidden_step(h.handle.raw(), args.Slots, states, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_hidden_step(h.handle.raw(), int(path), args.Slots, states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
 		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.InverseTemperatures,
 		int64(args.Stream), f.bytes())

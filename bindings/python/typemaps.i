@@ -167,8 +167,8 @@ static flat_handle* layer_create(py_rows weights, int32_t dtype, flat_in_f32 bia
 }
 
 /* flat_hidden_step, with rows and lse as session_step has them. */
-static void hidden_step(flat_handle* step, flat_in_i32 slots, py_rows hidden, flat_in_i32 row_map, flat_in_f32 lse,
-                        float inverse_temperature, flat_in_f32 inverse_temperatures, int64_t stream,
+static void hidden_step(flat_handle* step, int32_t path, flat_in_i32 slots, py_rows hidden, flat_in_i32 row_map,
+                        flat_in_f32 lse, float inverse_temperature, flat_in_f32 inverse_temperatures, int64_t stream,
                         sidbeam_error* err) {
   sidbeam_rows* r = &hidden.rows;
   flat_memory memory;
@@ -176,7 +176,7 @@ static void hidden_step(flat_handle* step, flat_in_i32 slots, py_rows hidden, fl
   memory.data = (void*)(uintptr_t)r->data;
   if (r->slots == 0 && row_map.data == NULL) r->slots = 1;
   if (!py_lse_fits(r, lse, err)) return;
-  flat_hidden_step(step, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
+  flat_hidden_step(step, path, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
                    r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, inverse_temperatures, stream, err);
 }
 

@@ -115,9 +115,9 @@ static void a_layer_on_a_device_is_borrowed(void) {
   const rig on_cuda = {r.runtime, r.index, r.constraint, session, NULL, 0};
   OKAY(rig_start(&on_cuda, &err));
   write_device(bias, ((const float[]){1, 2, 3, 4}), sizeof halving);
-  OKAY(flat_hidden_step(step, no_i32, (flat_memory){hidden}, RIG_SLOTS * RIG_BEAMS * HIDDEN, SIDBEAM_DTYPE_F32,
-                        SIDBEAM_DEVICE_CUDA, 0, RIG_SLOTS, RIG_BEAMS, HIDDEN, 0, 0, no_i32, no_f32, 0, no_f32, 0,
-                        &err));
+  OKAY(flat_hidden_step(step, SIDBEAM_HIDDEN_FASTEST, no_i32, (flat_memory){hidden}, RIG_SLOTS * RIG_BEAMS * HIDDEN,
+                        SIDBEAM_DTYPE_F32, SIDBEAM_DEVICE_CUDA, 0, RIG_SLOTS, RIG_BEAMS, HIDDEN, 0, 0, no_i32, no_f32,
+                        0, no_f32, 0, &err));
   OKAY(flat_session_get_beams(session, OUT_I64(place), &err));
   read_device(scores, (const void*)(intptr_t)place[FLAT_BEAMS_SCORES], sizeof scores);
   CHECK_F32(scores, ((const float[]){4, 3, 1}), 3); /* codes 3, 2, 0 */

@@ -52,8 +52,8 @@ static flat_handle* make_layer(const float* weights, int copy) {
 }
 
 static void step_hidden(flat_handle* hidden, const float* states) {
-  flat_hidden_step(hidden, no_i32, (flat_memory){(void*)(uintptr_t)states}, SHAPE * WIDTH, SIDBEAM_DTYPE_F32, 0, 0,
-                   RIG_SLOTS, RIG_BEAMS, WIDTH, 0, 0, no_i32, no_f32, 0, no_f32, 0, &err);
+  flat_hidden_step(hidden, SIDBEAM_HIDDEN_FASTEST, no_i32, (flat_memory){(void*)(uintptr_t)states}, SHAPE * WIDTH,
+                   SIDBEAM_DTYPE_F32, 0, 0, RIG_SLOTS, RIG_BEAMS, WIDTH, 0, 0, no_i32, no_f32, 0, no_f32, 0, &err);
 }
 
 static void a_step_holds_its_session_and_its_layer(void) {

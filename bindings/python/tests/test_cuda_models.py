@@ -156,8 +156,10 @@ def test_hidden_steps_with_maps_and_sums(device: Device, runtime: sidbeam.Runtim
     on_device.step(states, slots, **on_lists)
     assert device.read(there.beams().codes).tolist() == here.beams().codes.tolist()
     np.testing.assert_allclose(device.read(there.beams().scores), here.beams().scores, atol=1e-5)
+    assert on_device.stats().product_slots == 0
     with device.capture(stream):
-        on_device.step(states, slots, **on_lists)
+        on_device.step(states, slots, path="product", **on_lists)
+    assert on_device.stats().product_slots == 1
     assert device.read(there.beams().level).tolist() == [0, 1]
 
 

@@ -825,7 +825,7 @@ extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8(void);
 extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_361 arg3, swig_type_362 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_363 arg8, swig_type_364 arg9, swig_type_365 arg10, swig_type_366 arg11, swig_type_367 arg12, swig_type_368 arg13, swig_type_369 arg14, swig_type_370 arg15, swig_type_371 arg16, swig_type_372 arg17);
 extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_373 arg1, swig_type_374 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_375 arg6, swig_type_376 arg7, swig_type_377 arg8, swig_type_378 arg9, float arg10, swig_intgo arg11, swig_type_379 arg12);
 extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_380 arg4, swig_type_381 arg5);
-extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_385 arg8, swig_type_386 arg9, swig_type_387 arg10, swig_type_388 arg11, swig_type_389 arg12, swig_type_390 arg13, swig_type_391 arg14, float arg15, swig_type_392 arg16, swig_type_393 arg17, swig_type_394 arg18);
+extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_382 arg3, swig_type_383 arg4, swig_type_384 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_385 arg9, swig_type_386 arg10, swig_type_387 arg11, swig_type_388 arg12, swig_type_389 arg13, swig_type_390 arg14, swig_type_391 arg15, float arg16, swig_type_392 arg17, swig_type_393 arg18, swig_type_394 arg19);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
@@ -4892,7 +4892,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	return swig_r
 }
 
-func Flat_hidden_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int32, arg14 []float32, arg15 float32, arg16 []float32, arg17 int64, arg18 []byte) {
+func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 int64, arg6 int, arg7 int, arg8 int, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 int64, arg14 []int32, arg15 []float32, arg16 float32, arg17 []float32, arg18 int64, arg19 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4911,24 +4911,25 @@ func Flat_hidden_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_2)), C.swig_type_384(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_385(_swig_i_7), C.swig_type_386(_swig_i_8), C.swig_type_387(_swig_i_9), C.swig_type_388(_swig_i_10), C.swig_type_389(_swig_i_11), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_15)), C.swig_type_393(_swig_i_16), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_17)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
+	_swig_i_18 := arg19
+	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), C.swig_type_384(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_385(_swig_i_8), C.swig_type_386(_swig_i_9), C.swig_type_387(_swig_i_10), C.swig_type_388(_swig_i_11), C.swig_type_389(_swig_i_12), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_16)), C.swig_type_393(_swig_i_17), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg13
+		Swig_escape_val = arg4
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg14
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg16
+		Swig_escape_val = arg15
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg18
+		Swig_escape_val = arg17
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg19
 	}
 }
 

@@ -3181,11 +3181,12 @@ static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle*
   return NULL;
 }
 
-/* One level, as flat_session_step, with hidden states in the place of logits. The session is entered too. */
-static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat_memory states, int64_t elements,
-                                    int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
-                                    int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                    flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
+/* One level, as flat_session_step, with hidden states in the place of logits; path: as in sidbeam_hidden_step_args. The
+ * session is entered too. */
+static inline void flat_hidden_step(flat_handle* hidden, int32_t path, flat_in_i32 slots, flat_memory states,
+                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
+                                    int64_t rows_slots, int64_t rows, int64_t columns, int64_t slot_stride,
+                                    int64_t row_stride, flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
                                     flat_in_f32 inverse_temperatures, int64_t stream, sidbeam_error* err) {
   const flat_in_f32 none = {NULL, 0};
   sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
@@ -3201,6 +3202,7 @@ static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat
   if (object == NULL) return;
   session = fl_enter(object->session, FLAT_SESSION, err);
   if (session != NULL) {
+    args.path = path;
     args.slots = slots.data;
     args.count = slots.data == NULL ? 0 : slots.count;
     args.hidden = &described;
@@ -9698,64 +9700,66 @@ flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
-  flat_in_i32 arg2 ;
-  flat_memory arg3 ;
-  int64_t arg4 ;
-  int32_t arg5 ;
+  int32_t arg2 ;
+  flat_in_i32 arg3 ;
+  flat_memory arg4 ;
+  int64_t arg5 ;
   int32_t arg6 ;
   int32_t arg7 ;
-  int64_t arg8 ;
+  int32_t arg8 ;
   int64_t arg9 ;
   int64_t arg10 ;
   int64_t arg11 ;
   int64_t arg12 ;
-  flat_in_i32 arg13 ;
-  flat_in_f32 arg14 ;
-  float arg15 ;
-  flat_in_f32 arg16 ;
-  int64_t arg17 ;
-  sidbeam_error *arg18 = (sidbeam_error *) 0 ;
+  int64_t arg13 ;
+  flat_in_i32 arg14 ;
+  flat_in_f32 arg15 ;
+  float arg16 ;
+  flat_in_f32 arg17 ;
+  int64_t arg18 ;
+  sidbeam_error *arg19 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
   }
+  arg2 = (int32_t)_swig_go_1; 
   {
-    (&arg2)->data = _swig_go_1.array;
-    (&arg2)->count = _swig_go_1.len;
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
   }
   {
-    (&arg3)->data = _swig_go_2.array; 
+    (&arg4)->data = _swig_go_3.array; 
   }
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int32_t)_swig_go_4; 
+  arg5 = (int64_t)_swig_go_4; 
   arg6 = (int32_t)_swig_go_5; 
   arg7 = (int32_t)_swig_go_6; 
-  arg8 = (int64_t)_swig_go_7; 
+  arg8 = (int32_t)_swig_go_7; 
   arg9 = (int64_t)_swig_go_8; 
   arg10 = (int64_t)_swig_go_9; 
   arg11 = (int64_t)_swig_go_10; 
   arg12 = (int64_t)_swig_go_11; 
-  {
-    (&arg13)->data = _swig_go_12.array;
-    (&arg13)->count = _swig_go_12.len;
-  }
+  arg13 = (int64_t)_swig_go_12; 
   {
     (&arg14)->data = _swig_go_13.array;
     (&arg14)->count = _swig_go_13.len;
   }
-  arg15 = (float)_swig_go_14; 
   {
-    (&arg16)->data = _swig_go_15.array;
-    (&arg16)->count = _swig_go_15.len;
+    (&arg15)->data = _swig_go_14.array;
+    (&arg15)->count = _swig_go_14.len;
   }
-  arg17 = (int64_t)_swig_go_16; 
+  arg16 = (float)_swig_go_15; 
   {
-    arg18 = (sidbeam_error*)_swig_go_17.array; 
+    (&arg17)->data = _swig_go_16.array;
+    (&arg17)->count = _swig_go_16.len;
+  }
+  arg18 = (int64_t)_swig_go_17; 
+  {
+    arg19 = (sidbeam_error*)_swig_go_18.array; 
   }
   
-  flat_hidden_step(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
+  flat_hidden_step(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19);
   
 }
 

@@ -33,7 +33,8 @@ from .session import Session
 
 class HiddenPath(enum.IntEnum):
     """How logits are computed: as is expected to be faster; of the children alone, which fails where a step reads more;
-    of all columns. It changes no result."""
+    of all columns. It changes no result, on CUDA except for the rounding of sums. There the fastest is the children's
+    wherever a step reads them alone: name "product" for levels where beams have about as many as there are columns."""
 
     FASTEST = _native.SIDBEAM_HIDDEN_FASTEST
     CHILDREN = _native.SIDBEAM_HIDDEN_CHILDREN
@@ -134,14 +135,15 @@ class HiddenStep(Handle):
         row_map: Any = None,
         lse: Any = None,
         inverse_temperature: Any = 0.0,
+        path: Union[None, HiddenPath, str] = None,
         stream: Any = None,
     ) -> Beams:
         """Advances slots of the session by one level; returns the session's beams.
 
         ``hidden`` is to the logits of :meth:`Session.step` what ``width`` is to columns: float32 ``[n, rows, width]``,
-        ``[rows, width]`` for one slot, or, with ``row_map``, ``[rows, width]``, read in place; on CUDA of any type. The
-        other arguments are those of :meth:`Session.step`. The same beams come as from logits computed by the formula of
-        ``hidden.h``, on CUDA except for the rounding of products.
+        ``[rows, width]`` for one slot, or, with ``row_map``, ``[rows, width]``, read in place; on CUDA of any type.
+        ``path``: of this step; None: the object's. The other arguments are those of :meth:`Session.step`. The same
+        beams come as from logits computed by the formula of ``hidden.h``, on CUDA except for the rounding of products.
 
         Raises :class:`InvalidArgument` (another width or dtype, a child without a row of weights), :class:`NoDevice`
         (hidden states on another device), :class:`Unsupported` (path "children" where a step reads more), and what
@@ -153,6 +155,7 @@ class HiddenStep(Handle):
         shape = (count, session.width)
         _native.hidden_step(
             self._handle,
+            0 if path is None else member(HiddenPath, path),
             chosen,
             hidden,
             argument(row_map, np.int32, "row_map", session._device, shape),

@@ -69,6 +69,17 @@ public final class HiddenStep extends NativeObject {
    * @param step hidden states [slots, rows, width], or [rows, width] with a row map
    */
   public void step(Step step) {
+    step(step, HiddenPath.FASTEST);
+  }
+
+  /**
+   * The same by a path of its own.
+   *
+   * @param step hidden states [slots, rows, width], or [rows, width] with a row map
+   * @param path {@link HiddenPath#FASTEST}: the object's
+   */
+  public void step(Step step, HiddenPath path) {
+    int way = Buffers.given(path, "path").code;
     Rows rows = step.rows;
     if (step.softCap != 0 || step.softCaps != null) {
       throw SidbeamException.invalid("softCap is given, expected none: that of the output layer counts");
@@ -78,7 +89,7 @@ public final class HiddenStep extends NativeObject {
     DevicePointer.check(session.deviceType, step.lse, "lse");
     DevicePointer.check(session.deviceType, step.inverseTemperatures, "inverseTemperatures");
     try {
-      Native.flat_hidden_step(handle, step.slots, rows.memory, rows.elements, rows.dtype, rows.deviceType,
+      Native.flat_hidden_step(handle, way, step.slots, rows.memory, rows.elements, rows.dtype, rows.deviceType,
           rows.deviceId, rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, step.rowMap, step.lse,
           step.inverseTemperature, step.inverseTemperatures, step.stream);
     } finally {

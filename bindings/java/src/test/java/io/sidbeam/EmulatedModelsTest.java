@@ -215,10 +215,12 @@ class EmulatedModelsTest {
             .lse(EmulatedDevice.floats(lse)).stream(stream);
         hidden.step(step);
         same(here, there);
-        capture(stream, () -> hidden.step(step));
+        assertEquals(path == HiddenPath.PRODUCT, hidden.stats().productSlots() > 0);
+        long products = hidden.stats().productSlots();
+        capture(stream, () -> hidden.step(step, HiddenPath.PRODUCT));
         same(here, there); // nothing was launched
         assertEquals(3, hidden.stats().steps());
-        assertEquals(path == HiddenPath.PRODUCT, hidden.stats().productSlots() > 0);
+        assertEquals(products + 1, hidden.stats().productSlots());
       }
     }
   }
