@@ -121,10 +121,11 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
-/* As in sidbeam_draft_config, on the CPU. */
+/* As in sidbeam_draft_config, on the CPU with the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
-                                                     int32_t normalization, int32_t top_k, sidbeam_error* err) {
+                                                     int32_t normalization, int32_t top_k, int32_t device_type,
+                                                     int32_t device_id, sidbeam_error* err) {
   sidbeam_draft_config config = SIDBEAM_DRAFT_CONFIG_INIT;
   sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
   sidbeam_draft_decoder* decoder = NULL;
@@ -136,6 +137,8 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   config.verification = verification;
   config.normalization = normalization;
   config.top_k = top_k;
+  config.device_type = device_type;
+  config.device_id = device_id;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.head = (sidbeam_draft_head*)fl_share(head, FLAT_DRAFT_HEAD, err);
@@ -145,6 +148,7 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
     handle = fl_box(FLAT_DRAFT_DECODER, decoder);
     handle->levels = info.levels;
     handle->results = beams;
+    handle->device_type = device_type;
   }
   if (config.index != NULL) fl_drop_user(index);
   if (config.head != NULL) fl_drop_user(head);
@@ -152,44 +156,121 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   return handle;
 }
 
-/* hidden [slots, rows, columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots]
- * or none. live, errors [slots]; sids [slots, M, L]; scores, ordinals [slots, M]. */
+#ifndef SWIG
+/* What a call of an entered decoder passes on. */
+typedef struct fl_draft_call {
+  sidbeam_draft_decoder* decoder;
+  sidbeam_rows states;
+  sidbeam_draft_args args;
+  fl_constraints entered;
+} fl_draft_call;
+#endif
+
+/* 1 if the decoder and the constraints are entered, until fl_leave_drafts; or 0 with an error. hidden [slots, rows,
+ * columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots] or none. */
+static inline int fl_enter_drafts(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
+                                  int32_t device_type, int32_t device_id, int64_t slots, int64_t rows, int64_t columns,
+                                  int64_t slot_stride, int64_t row_stride, flat_in_i64 constraints, flat_in_i32 widths,
+                                  int64_t stream, fl_draft_call* call, sidbeam_error* err) {
+  const sidbeam_rows states = SIDBEAM_ROWS_INIT;
+  const sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+  call->states = states;
+  call->args = args;
+  fl_clear(err);
+  if (!fl_rows("hidden", hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride, row_stride,
+               &call->states, err))
+    return 0;
+  call->decoder = (sidbeam_draft_decoder*)fl_enter(decoder, FLAT_DRAFT_DECODER, err);
+  if (call->decoder == NULL) return 0;
+  if (FLAT_NEED(err, constraints, slots) && FLAT_NEED(err, widths, slots) &&
+      fl_enter_constraints(&call->entered, constraints, err)) {
+    call->args.hidden = &call->states;
+    call->args.constraints = call->entered.objects;
+    call->args.widths = widths.data;
+    call->args.stream = (void*)(intptr_t)stream;
+    return 1;
+  }
+  fl_leave(decoder);
+  return 0;
+}
+
+static inline void fl_leave_drafts(flat_handle* decoder, fl_draft_call* call) {
+  fl_leave_constraints(&call->entered);
+  fl_leave(decoder);
+}
+
+/* A run on the CPU, arguments as fl_enter_drafts has them. live, errors [slots]; sids [slots, M, L]; scores, ordinals
+ * [slots, M]. */
 static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
                                           int32_t device_type, int32_t device_id, int64_t slots, int64_t rows,
                                           int64_t columns, int64_t slot_stride, int64_t row_stride,
                                           flat_in_i64 constraints, flat_in_i32 widths, flat_out_i32 live,
                                           flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
                                           flat_out_i64 ordinals, sidbeam_error* err) {
-  sidbeam_rows states = SIDBEAM_ROWS_INIT;
-  sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
-  fl_constraints entered;
-  void* object;
-  fl_clear(err);
-  if (!fl_rows("hidden", hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride, row_stride,
-               &states, err))
+  fl_draft_call call;
+  int64_t beams, codes;
+  if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
+                       row_stride, constraints, widths, 0, &call, err))
     return;
-  object = fl_enter(decoder, FLAT_DRAFT_DECODER, err);
-  if (object == NULL) return;
-  {
-    const int64_t beams = fl_product(slots, decoder->results), codes = fl_product(beams, decoder->levels);
-    if (FLAT_NEED(err, constraints, slots) && FLAT_NEED(err, widths, slots) && FLAT_GIVEN(err, live, slots) &&
-        FLAT_GIVEN(err, errors, slots) && FLAT_GIVEN(err, sids, codes) && FLAT_GIVEN(err, scores, beams) &&
-        FLAT_GIVEN(err, ordinals, beams) && fl_enter_constraints(&entered, constraints, err)) {
-      args.hidden = &states;
-      args.constraints = entered.objects;
-      args.widths = widths.data;
-      if (fl_runner_api->draft_decoder_run((sidbeam_draft_decoder*)object, &args, &result, err) == SIDBEAM_OK) {
-        memcpy(live.data, result.live, (size_t)slots * sizeof(int32_t));
-        memcpy(errors.data, result.errors, (size_t)slots * sizeof(int32_t));
-        memcpy(sids.data, result.sids, (size_t)codes * sizeof(int32_t));
-        memcpy(scores.data, result.scores, (size_t)beams * sizeof(float));
-        memcpy(ordinals.data, result.ordinals, (size_t)beams * sizeof(int64_t));
-      }
-      fl_leave_constraints(&entered);
+  beams = fl_product(slots, decoder->results);
+  codes = fl_product(beams, decoder->levels);
+  if (decoder->device_type != SIDBEAM_DEVICE_CPU) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on a device, expected one on the CPU: there results stay");
+  } else if (FLAT_GIVEN(err, live, slots) && FLAT_GIVEN(err, errors, slots) && FLAT_GIVEN(err, sids, codes) &&
+             FLAT_GIVEN(err, scores, beams) && FLAT_GIVEN(err, ordinals, beams) &&
+             fl_runner_api->draft_decoder_run(call.decoder, &call.args, &result, err) == SIDBEAM_OK) {
+    memcpy(live.data, result.live, (size_t)slots * sizeof(int32_t));
+    memcpy(errors.data, result.errors, (size_t)slots * sizeof(int32_t));
+    memcpy(sids.data, result.sids, (size_t)codes * sizeof(int32_t));
+    memcpy(scores.data, result.scores, (size_t)beams * sizeof(float));
+    memcpy(ordinals.data, result.ordinals, (size_t)beams * sizeof(int64_t));
+  }
+  fl_leave_drafts(decoder, &call);
+}
+
+/* What is enqueued on a device: the halves of a run, or both. */
+enum { FLAT_DRAFT_START = 1, FLAT_DRAFT_DECODE = 2, FLAT_DRAFT_RUN = 3 };
+
+/* Where the arrays of sidbeam_draft_result are, in an array of FLAT_DRAFTS_COUNT. */
+enum {
+  FLAT_DRAFTS_LIVE,
+  FLAT_DRAFTS_ERRORS,
+  FLAT_DRAFTS_SIDS,
+  FLAT_DRAFTS_SCORES,
+  FLAT_DRAFTS_ORDINALS,
+  FLAT_DRAFTS_COUNT
+};
+
+/* A run, or a half of it, of a decoder on a device, arguments as fl_enter_drafts has them. `out` gets the addresses,
+ * always the same, of the decoder's arrays, which a view keeps; a start writes none. */
+static inline void flat_draft_decoder_enqueue(flat_handle* decoder, int32_t what, flat_memory hidden, int64_t elements,
+                                              int32_t dtype, int32_t device_type, int32_t device_id, int64_t slots,
+                                              int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
+                                              flat_in_i64 constraints, flat_in_i32 widths, int64_t stream,
+                                              flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
+  sidbeam_status status;
+  fl_draft_call call;
+  if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
+                       row_stride, constraints, widths, stream, &call, err))
+    return;
+  if (decoder->device_type == SIDBEAM_DEVICE_CPU) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device: there a run copies");
+  } else if (what == FLAT_DRAFT_START) {
+    (void)!fl_runner_api->draft_decoder_start(call.decoder, &call.args, err);
+  } else if (FLAT_GIVEN(err, out, FLAT_DRAFTS_COUNT)) {
+    status = what == FLAT_DRAFT_RUN ? fl_runner_api->draft_decoder_run(call.decoder, &call.args, &result, err)
+                                    : fl_runner_api->draft_decoder_decode(call.decoder, &call.args, &result, err);
+    if (status == SIDBEAM_OK) {
+      out.data[FLAT_DRAFTS_LIVE] = (int64_t)(intptr_t)result.live;
+      out.data[FLAT_DRAFTS_ERRORS] = (int64_t)(intptr_t)result.errors;
+      out.data[FLAT_DRAFTS_SIDS] = (int64_t)(intptr_t)result.sids;
+      out.data[FLAT_DRAFTS_SCORES] = (int64_t)(intptr_t)result.scores;
+      out.data[FLAT_DRAFTS_ORDINALS] = (int64_t)(intptr_t)result.ordinals;
     }
   }
-  fl_leave(decoder);
+  fl_leave_drafts(decoder, &call);
 }
 
 #endif

@@ -37,7 +37,7 @@ struct flat_handle {
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
-  int32_t device_type; /* of a session, a constraint set and a model */
+  int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
@@ -194,10 +194,12 @@ static inline void flat_free(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
-/* A view of the arrays of a session or a speculation begins; it keeps them alive until flat_view_release. */
+/* A view of the arrays of a session, a speculation or a draft decoder begins; it keeps them alive until
+ * flat_view_release. */
 static inline void flat_view_retain(flat_handle* owner, sidbeam_error* err) {
+  const int32_t kind = owner == NULL ? FLAT_SESSION : owner->kind;
   fl_clear(err);
-  (void)fl_share(owner, owner != NULL && owner->kind == FLAT_SPECULATION ? FLAT_SPECULATION : FLAT_SESSION, err);
+  (void)fl_share(owner, kind == FLAT_SPECULATION || kind == FLAT_DRAFT_DECODER ? kind : FLAT_SESSION, err);
 }
 
 static inline void flat_view_release(flat_handle* owner) { fl_drop_user(owner); }

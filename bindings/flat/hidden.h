@@ -6,7 +6,7 @@
 /* What a layer's handle holds. */
 typedef struct fl_output_layer {
   sidbeam_output_layer* layer;
-  void *weights, *bias; /* own copies, or NULL */
+  void *weights, *bias; /* own copies, or NULL; of the host */
 } fl_output_layer;
 
 /* What the handle of a step from hidden states holds: it uses the other two, which may be closed before it. */
@@ -33,12 +33,13 @@ static inline void fl_destroy_hidden(void* object) {
 }
 
 /* Copies the weights of a config, row by row, if they are to be, and the bias; the config then names the copies. What
- * cannot be read is left for the library to refuse. 1, or an error. */
+ * cannot be read, a device's memory included, is left as it is, for the library to refuse. 1, or an error. */
 static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_layer_config* config,
                                 sidbeam_error* err) {
   const int64_t size = config->dtype == SIDBEAM_DTYPE_F32 ? 4 : 2, width = fl_product(config->width, size);
   const int64_t stride = config->row_stride == 0 ? width : fl_product(config->row_stride, size);
   int64_t row;
+  if (config->device_type != SIDBEAM_DEVICE_CPU) return 1;
   if (config->weights == NULL || config->columns < 1 || stride < width) return 1;
   if (copy) own->weights = malloc((size_t)fl_product(config->columns, width));
   if (config->bias != NULL) own->bias = malloc((size_t)fl_product(config->columns, sizeof(float)));
@@ -57,8 +58,8 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   return 1;
 }
 
-/* weights [columns, width] on the CPU, as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with
- * it, is alive, or copied; bias [columns] or none, copied. */
+/* weights [columns, width], as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with it, is
+ * alive, or copied; bias [columns] or none, copied. On a device both are borrowed. */
 static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t elements, int32_t dtype,
                                                     int32_t device_type, int32_t device_id, int64_t columns,
                                                     int64_t width, int64_t row_stride, flat_in_f32 bias, float soft_cap,
@@ -71,11 +72,9 @@ static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t
                err) ||
       !FLAT_NEED(err, bias, columns) || !fl_load_runner(err))
     return NULL;
-  if (device_type != SIDBEAM_DEVICE_CPU) { /* a step on a device takes a stream */
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "weights are on a device, expected the CPU: there the step is for C alone");
-    return NULL;
-  }
   config.dtype = dtype;
+  config.device_type = device_type;
+  config.device_id = device_id;
   config.weights = weights.data;
   config.columns = columns;
   config.width = width;
@@ -117,12 +116,13 @@ static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle*
   return NULL;
 }
 
-/* One level, as flat_session_step, with hidden states in the place of logits. The session is entered too. */
-static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat_memory states, int64_t elements,
-                                    int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
-                                    int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                    flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
-                                    flat_in_f32 inverse_temperatures, sidbeam_error* err) {
+/* One level, as flat_session_step, with hidden states in the place of logits; path: as in sidbeam_hidden_step_args. The
+ * session is entered too. */
+static inline void flat_hidden_step(flat_handle* hidden, int32_t path, flat_in_i32 slots, flat_memory states,
+                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
+                                    int64_t rows_slots, int64_t rows, int64_t columns, int64_t slot_stride,
+                                    int64_t row_stride, flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
+                                    flat_in_f32 inverse_temperatures, int64_t stream, sidbeam_error* err) {
   const flat_in_f32 none = {NULL, 0};
   sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
@@ -137,6 +137,7 @@ static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat
   if (object == NULL) return;
   session = fl_enter(object->session, FLAT_SESSION, err);
   if (session != NULL) {
+    args.path = path;
     args.slots = slots.data;
     args.count = slots.data == NULL ? 0 : slots.count;
     args.hidden = &described;
@@ -144,6 +145,7 @@ static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat
     args.lse = lse.data;
     args.inverse_temperature = inverse_temperature;
     args.inverse_temperatures = inverse_temperatures.data;
+    args.stream = (void*)(intptr_t)stream;
     if (fl_step_arrays_fit(session, slots, row_map, inverse_temperatures, none, err))
       (void)!fl_runner_api->hidden_step(object->hidden, &args, err);
     fl_leave(object->session);

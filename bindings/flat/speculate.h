@@ -20,7 +20,7 @@ static inline void fl_destroy_speculation(void* object) {
 
 /* As in sidbeam_speculation_config. The handles of the sessions are held. */
 static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_handle* target, flat_handle* draft,
-                                                   int32_t draft_levels, sidbeam_error* err) {
+                                                   int32_t draft_levels, int64_t stream, sidbeam_error* err) {
   sidbeam_speculation_config config = SIDBEAM_SPECULATION_CONFIG_INIT;
   flat_handle* handle = NULL;
   fl_speculation* own;
@@ -29,6 +29,7 @@ static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_ha
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.draft_levels = draft_levels;
+  config.stream = (void*)(intptr_t)stream;
   config.target = (sidbeam_session*)fl_share(target, FLAT_SESSION, err);
   config.draft = (sidbeam_session*)fl_share(draft, FLAT_SESSION, err);
   own = (fl_speculation*)calloc(1, sizeof(*own));

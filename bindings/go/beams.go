@@ -16,7 +16,7 @@ type View[T int32 | int64 | float32] struct {
 	owner *viewOwner
 }
 
-// viewOwner holds the memory of a session or a speculation until nothing refers to it.
+// viewOwner holds the memory of a session, a speculation or a draft decoder until nothing refers to it.
 type viewOwner struct{ box uintptr }
 
 // Len is the number of elements.
@@ -120,7 +120,7 @@ func (s *Session) where() (numbers places, err error) {
 	return numbers, f.done()
 }
 
-// newViewOwner holds the memory of a session or a speculation; the caller keeps the handle alive.
+// newViewOwner holds the memory of a session, a speculation or a draft decoder; the caller keeps the handle alive.
 func newViewOwner(h *handle) (*viewOwner, error) {
 	f := newFailure()
 	native.Flat_view_retain(h.raw(), f.bytes())

@@ -19,19 +19,24 @@ type DraftConfig struct {
 	// NormalizeFull, NormalizeLevel, which is the same here, or, with DraftVerifyTrie, NormalizeValid.
 	Normalization Normalization
 	TopK          int // codes per beam that DraftVerifyHash looks up; 0: M
+	// On CUDA see RunOn. The weights are uploaded for the head's first decoder there, the index if it is not there yet;
+	// those of runs' constraints must be.
+	Device Device
 }
 
 // DraftDecoder is beam search through a draft head: from the hidden states of the prompt and of L placeholders, all
-// levels of many requests in one call, on the CPU. One goroutine at a time, except Close.
+// levels of many requests in one call. One goroutine at a time, except Close. On CUDA it is closed when its work has
+// ended, and products are rounded to the type of the weights.
 type DraftDecoder struct {
 	handle        *handle
 	beams, levels int
+	device        Device
 }
 
 // NewDraftDecoder makes a decoder and all its memory. It holds the head and the index, which may be closed before it.
 // Errors: InvalidArgument (another number of levels or codes, another codebook: the message says which),
 // MissingSection (the index was built without what the verification needs), Unsupported (SIDs of variable length),
-// OutOfMemory.
+// NoDevice, OutOfMemory.
 func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 	if config.Head == nil || config.Index == nil {
 		return nil, invalid("Head or Index is nil, expected both")
@@ -42,7 +47,7 @@ func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		box = native.Flat_draft_decoder_create(runtime, config.Head.handle.raw(), config.Index.handle.raw(),
 			orOne(config.Requests), beams, int(config.Verification), int(config.Normalization), saturate(config.TopK),
-			f.bytes())
+			int(config.Device.Type), saturate(config.Device.ID), f.bytes())
 	}); err != nil {
 		return nil, err
 	}
@@ -50,7 +55,7 @@ func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 	if err := f.done(); err != nil {
 		return nil, err
 	}
-	return &DraftDecoder{newHandle(box), beams, len(config.Head.info.Codes)}, nil
+	return &DraftDecoder{newHandle(box), beams, len(config.Head.info.Codes), config.Device}, nil
 }
 
 // Close gives the decoder back, after the running call. Closing again does nothing.
@@ -61,6 +66,7 @@ type DraftArgs struct {
 	Hidden      Rows          // [Slots, L + 1, Hidden]: per request h_0, then a state per placeholder, of any type
 	Constraints []Constrainer // [Slots]; an entry, or all of it, may be nil: the decoder's index
 	Widths      []int32       // [Slots] beams, 1 .. M, or 0 for M; nil: M
+	Stream      uintptr       // cudaStream_t; not read on the CPU
 }
 
 // Drafts is what a run found: n requests of M beams, best first; beams that found no SID come last.
@@ -80,9 +86,13 @@ func (d *Drafts) SID(request, beam int) []int32 {
 }
 
 // Run decodes requests. Errors: InvalidArgument (hidden states of another shape, more requests than the decoder has, a
-// width, a constraint of another shape or codebook), MissingSection, Unsupported, NoDevice, OutOfMemory, BadState
-// (closed); the decoder can be used as before.
+// width, a constraint of another shape or codebook), MissingSection, Unsupported (on CUDA, where the arrays are on the
+// device: see RunOn), NoDevice (hidden states of another device), OutOfMemory, BadState (closed); the decoder can be
+// used as before.
 func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
+	if d.device.Type != CPU {
+		return nil, &Error{Code: Unsupported, Message: "the decoder's arrays are on a device, expected RunOn"}
+	}
 	rows := &args.Hidden
 	states, elements, dtype, err := rows.memory()
 	if err != nil {

@@ -8,7 +8,9 @@ import (
 	"sidbeam.io/sidbeam/internal/native"
 )
 
-// HiddenPath says how a [HiddenStep], or a [Runner], computes logits. It changes no result.
+// HiddenPath says how a [HiddenStep], or a [Runner], computes logits. It changes no result, on CUDA except for the
+// rounding of sums. There the fastest is the children's wherever a step reads them alone: name HiddenProduct for levels
+// where beams have about as many as there are columns.
 type HiddenPath int32
 
 // Paths of a step from hidden states.
@@ -24,9 +26,10 @@ func (p HiddenPath) String() string { return name(int32(p), "fastest", "children
 // OutputLayerConfig is what an [OutputLayer] is made from. Only Weights is needed.
 type OutputLayerConfig struct {
 	// [Rows, Columns] with Slots 0: Rows is the number of columns of a logits row, Columns the elements of a hidden
-	// state, and row c has the inputs of column c. Copied, unless InPlace.
+	// state, and row c has the inputs of column c. Copied, unless InPlace. On a device (Weights.Device), where each row
+	// is aligned to 16 bytes, they and Bias are never copied, and stay until the layer and all steps with it are closed.
 	Weights Rows
-	Bias    []float32 // [Weights.Rows], copied; nil: none
+	Bias    []float32 // [Weights.Rows], copied, or on the device; nil: none
 	SoftCap float32   // of the logits, as in StepArgs; 0: none
 	// Promises that the weights are not in Go's memory (a mapped file, C) and stay as they are until the layer and all
 	// steps with it are closed: they are then read in place.
@@ -37,8 +40,8 @@ type OutputLayerConfig struct {
 // number of steps and goroutines. A step holds its layer, which may be closed before it.
 type OutputLayer struct{ handle *handle }
 
-// NewOutputLayer makes a layer, and measures what products cost, for about a millisecond. Errors: InvalidArgument,
-// Unsupported (weights on CUDA, or no libsidbeam_runner.so.1), OutOfMemory.
+// NewOutputLayer makes a layer, and on the CPU measures what products cost, for about a millisecond. Errors:
+// InvalidArgument, Unsupported (no libsidbeam_runner.so.1), NoDevice, OutOfMemory.
 func NewOutputLayer(config OutputLayerConfig) (*OutputLayer, error) {
 	rows := &config.Weights
 	memory, elements, dtype, err := rows.memory()
@@ -66,10 +69,10 @@ func (o *OutputLayer) Close() error { return o.handle.close() }
 
 // HiddenStepConfig is what a [HiddenStep] is made from. Session and Layer are needed.
 type HiddenStepConfig struct {
-	Session *Session     // on the CPU
-	Layer   *OutputLayer // of the columns that the session's vocabulary has
+	Session *Session
+	Layer   *OutputLayer // of the columns that the session's vocabulary has, on the session's device
 	Path    HiddenPath
-	// Products of beam and child that are held at a time, 20 bytes each; 0: 2^22, or as many as there can be.
+	// Products of beam and child that are held at a time, 20 bytes each, on CUDA 4; 0: 2^22, or as many as there can be.
 	Children int
 }
 
@@ -79,14 +82,14 @@ type HiddenStepConfig struct {
 //
 // It has the memory of the session's steps and is used by the goroutine that uses the session, except Close, which
 // leaves the session as it is. It keeps the memory of a session that is closed before it, which it then refuses to
-// step.
+// step. On CUDA it is closed when its work has ended.
 type HiddenStep struct {
 	handle  *handle
 	session *Session
 }
 
-// NewHiddenStep takes all memory: about that of one slot's logits. Errors: InvalidArgument, Unsupported (a session on
-// CUDA), BadState (closed), OutOfMemory.
+// NewHiddenStep takes all memory: about that of one slot's logits, on CUDA of all slots'. Errors: InvalidArgument,
+// Unsupported (a session on another device than the layer), NoDevice, BadState (closed), OutOfMemory.
 func NewHiddenStep(config HiddenStepConfig) (*HiddenStep, error) {
 	if config.Session == nil || config.Layer == nil {
 		return nil, invalid("Session or Layer is nil, expected both")
@@ -106,11 +109,14 @@ func NewHiddenStep(config HiddenStepConfig) (*HiddenStep, error) {
 func (h *HiddenStep) Close() error { return h.handle.close() }
 
 // Step advances slots of the session by one level; it allocates nothing. Everything in args means what it does in
-// [Session.Step], with hidden states (F32) in the place of logits: Rows are [Slots, Rows, width], or [Rows, width] with
-// a RowMap. The soft-cap is the layer's. Errors: those of Session.Step, InvalidArgument (hidden states of another width
-// or type, a child without a row of weights), Unsupported (HiddenChildren where a step reads more); then no slot has
-// changed, except as sidbeam/hidden.h says.
-func (h *HiddenStep) Step(args StepArgs) error {
+// [Session.Step], with hidden states (F32, on CUDA any type) in the place of logits: Rows are [Slots, Rows, width], or
+// [Rows, width] with a RowMap. The soft-cap is the layer's. Errors: those of Session.Step, InvalidArgument (hidden
+// states of another width or type, a child without a row of weights), NoDevice (hidden states on another device),
+// Unsupported (HiddenChildren where a step reads more); then no slot has changed, except as sidbeam/hidden.h says.
+func (h *HiddenStep) Step(args StepArgs) error { return h.StepBy(args, HiddenFastest) }
+
+// StepBy is Step by a path of its own; HiddenFastest: that of the object.
+func (h *HiddenStep) StepBy(args StepArgs, path HiddenPath) error {
 	rows := &args.Rows
 	states, elements, dtype, err := rows.memory()
 	if err != nil {
@@ -120,14 +126,15 @@ func (h *HiddenStep) Step(args StepArgs) error {
 		return invalid("SoftCap is given, expected none: that of the output layer counts")
 	}
 	f := newFailure()
-	native.Flat_hidden_step(h.handle.raw(), args.Slots, states, elements, int(dtype), int(rows.Device.Type),
+	native.Flat_hidden_step(h.handle.raw(), int(path), args.Slots, states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
-		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.InverseTemperatures, f.bytes())
+		int64(rows.RowStride), args.RowMap, args.LSE, args.InverseTemperature, args.InverseTemperatures,
+		int64(args.Stream), f.bytes())
 	runtime.KeepAlive(h)
 	return f.done()
 }
 
-// HiddenStats is counted since a HiddenStep was made.
+// HiddenStats is counted since a HiddenStep was made; sidbeam/hidden.h says what CUDA does not count.
 type HiddenStats struct {
 	Steps        int64 // calls
 	ChildSlots   int64 // slots stepped by products of beam and child alone
@@ -137,7 +144,7 @@ type HiddenStats struct {
 	WeightRows   int64 // rows of weights read: distinct children, columns of a union, or all of a product
 	WeightBytes  int64 // bytes of them
 	MemoryBytes  int64
-	BreakEven    float32 // measured cost of a product by itself, in those within a tile
+	BreakEven    float32 // measured cost of a product by itself, in those within a tile; 0 on CUDA
 }
 
 // Stats gives the current counts.

@@ -273,7 +273,4 @@ func TestOutputLayerRefuses(t *testing.T) {
 	refused(wrong, "weights has 0 elements, too few", func(c *sidbeam.OutputLayerConfig) { c.Weights.F32 = nil })
 	refused(wrong, "config.row_stride is 3", func(c *sidbeam.OutputLayerConfig) { c.Weights.RowStride = 3 })
 	refused(wrong, "config.soft_cap is -1", func(c *sidbeam.OutputLayerConfig) { c.SoftCap = -1 })
-	refused(sidbeam.Unsupported, "weights are on a device, expected the CPU", func(c *sidbeam.OutputLayerConfig) {
-		c.Weights.Device.Type = sidbeam.CUDA
-	})
 }

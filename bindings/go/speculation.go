@@ -11,10 +11,13 @@ import (
 // SpeculationConfig is what a [Speculation] is made from. Target, Draft and DraftLevels are needed.
 type SpeculationConfig struct {
 	Runtime *Runtime // nil: the process's
-	// Both on the CPU, in ModeSearch or ModeStochastic, with the same slots, levels, strategy and mode; the draft has at
-	// least as many beams. Columns, normalization and temperatures may differ.
+	// Both on one device, in ModeSearch or ModeStochastic, with the same slots, levels, strategy and mode; the draft has
+	// at least as many beams. Columns, normalization and temperatures may differ.
 	Target, Draft *Session
 	DraftLevels   int // most levels that are drafted in a round, 1 .. MaxLevels; the last level never is
+	// cudaStream_t of Begin, Add and Verify, which wait for it; borrowed until Close, and not read on the CPU. What else
+	// is enqueued for the sessions must be ordered with it.
+	Stream uintptr
 }
 
 // Speculation is strict speculation: beam search by a draft model and a target model (AtSpeed). The draft writes
@@ -27,13 +30,16 @@ type SpeculationConfig struct {
 //
 // It and its sessions are used by one goroutine at a time, except Close, which leaves the sessions as they are. It
 // keeps the memory of sessions that are closed before it, and then refuses to go on.
+//
+// On CUDA the tree is on the host all the same, while the logits and their sums are on the device. Instead of StepDraft
+// step the draft session with copies of DraftSlots and DraftNodes there, on the speculation's stream, and call Add.
 type Speculation struct {
 	handle        *handle
 	target, draft *Session
 }
 
 // NewSpeculation makes a speculation and all its memory. Errors: InvalidArgument (sessions that do not fit each other:
-// the message says in what), BadState (closed), OutOfMemory.
+// the message says in what), BadState (closed), OutOfMemory, on CUDA DeviceError.
 func NewSpeculation(config SpeculationConfig) (*Speculation, error) {
 	if config.Target == nil || config.Draft == nil {
 		return nil, invalid("Target or Draft is nil, expected both")
@@ -42,7 +48,7 @@ func NewSpeculation(config SpeculationConfig) (*Speculation, error) {
 	f := newFailure()
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		box = native.Flat_speculation_create(runtime, config.Target.handle.raw(), config.Draft.handle.raw(),
-			saturate(config.DraftLevels), f.bytes())
+			saturate(config.DraftLevels), int64(config.Stream), f.bytes())
 	}); err != nil {
 		return nil, err
 	}
@@ -123,8 +129,11 @@ func (s *Speculation) Tree() (*SpeculationTree, error) {
 
 // StepDraft steps the draft's slots that the tree names, and adds their beams to it. rows are the draft's logits,
 // [nodes, columns] with Slots 0, of which the rows of DraftNodes are read, or [n, N, columns], a row per entry of
-// DraftNodes. Errors: those of [Session.Step] and Add.
+// DraftNodes. Errors: those of [Session.Step] and Add, Unsupported (on CUDA).
 func (s *Speculation) StepDraft(tree *SpeculationTree, rows Rows) error {
+	if s.draft.device.Type != CPU {
+		return &Error{Code: Unsupported, Message: "the sessions are on a device, expected Step of the draft and Add"}
+	}
 	args := StepArgs{Slots: tree.DraftSlots.data, Rows: rows}
 	if rows.Slots == 0 {
 		args.RowMap = tree.DraftNodes.data

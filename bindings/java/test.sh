@@ -43,7 +43,12 @@ if [ -e "$build/runtime/runner/libsidbeam_runner.so.1" ]; then
   model=$build/tests/bindings/tiny_model
   cp "$build/runtime/runner/libsidbeam_runner.so.1" $out/native/
 fi
-cmake --build "$build" --target sidbeam_cuda_emulated sidbeam_java_emulated >>$log 2>&1
+targets=(sidbeam_cuda_emulated sidbeam_java_emulated)
+if [ -n "$model" ]; then
+  targets+=(sidbeam_runner_cuda_emulated)
+  export SIDBEAM_RUNNER_CUDA_LIBRARY=$build/tests/gpu/runner/libsidbeam_runner_cuda_emulated.so
+fi
+cmake --build "$build" --target "${targets[@]}" >>$log 2>&1
 
 java -Xcheck:jni -cp "$out/sidbeam.jar:$out/test-classes:$libraries" -Dsidbeam.test.jar=$out/sidbeam.jar \
   -Dsidbeam.test.classes=$out/test-classes -Dsidbeam.test.native=$out/native -Dsidbeam.test.stub=$out/stub \

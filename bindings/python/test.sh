@@ -19,13 +19,17 @@ $venv/bin/python -c 'import numpy, pytest, hypothesis' 2>/dev/null || $venv/bin/
 
 cmake -S . -B "$build" -DSIDBEAM_PYTHON=ON -DPython_EXECUTABLE="$python" >build/python/cmake.log 2>&1 ||
   { tail -n 30 build/python/cmake.log; exit 1; }
-cmake --build "$build" \
-  --target sidbeam_python sidbeam_cli shared_cases sidbeam_cuda_emulated >build/python/build.log 2>&1 ||
+targets=(sidbeam_python sidbeam_cli shared_cases sidbeam_cuda_emulated)
+! grep -q '^SIDBEAM_RUNNER:BOOL=ON' "$build/CMakeCache.txt" || targets+=(sidbeam_runner_cuda_emulated)
+cmake --build "$build" --target "${targets[@]}" >build/python/build.log 2>&1 ||
   { tail -n 30 build/python/build.log; exit 1; }
 
 export SIDBEAM_CLI=$build/bindings/cli/sidbeam SIDBEAM_CASES=$build/tests/bindings/cases.txt PYTHONDONTWRITEBYTECODE=1
-[ ! -e "$build/runtime/runner/libsidbeam_runner.so.1" ] || export SIDBEAM_MODEL=$build/tests/bindings/tiny_model
 export SIDBEAM_CUDA_EMULATED=$build/tests/gpu/libsidbeam_cuda_emulated.so
+if [ -e "$build/runtime/runner/libsidbeam_runner.so.1" ]; then
+  export SIDBEAM_MODEL=$build/tests/bindings/tiny_model
+  export SIDBEAM_RUNNER_CUDA_LIBRARY=$build/tests/gpu/runner/libsidbeam_runner_cuda_emulated.so
+fi
 PYTHONPATH=$build/bindings/python/package $venv/bin/python -m pytest -c bindings/python/pyproject.toml \
   -rs bindings/python/tests \
   >build/python/pytest.log 2>&1 || { cat build/python/pytest.log; exit 1; }

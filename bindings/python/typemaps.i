@@ -59,6 +59,7 @@ SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 %ignore flat_constraint_set_topk;
 %ignore flat_constraint_set_sample;
 %ignore flat_draft_decoder_run;
+%ignore flat_draft_decoder_enqueue;
 %ignore flat_output_layer_create;
 %ignore flat_hidden_step;
 %ignore flat_speculation_verify;
@@ -140,6 +141,18 @@ static void draft_run(flat_handle* decoder, py_rows hidden, int32_t dtype, flat_
                          r->slot_stride, r->row_stride, constraints, widths, live, errors, sids, scores, ordinals, err);
 }
 
+/* flat_draft_decoder_enqueue, with rows as draft_run has them. */
+static void draft_enqueue(flat_handle* decoder, int32_t what, py_rows hidden, int32_t dtype, flat_in_i64 constraints,
+                          flat_in_i32 widths, int64_t stream, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_rows* r = &hidden.rows;
+  flat_memory memory;
+  if (!py_settle_dtype(r, "hidden states", dtype, err)) return;
+  memory.data = (void*)(uintptr_t)r->data;
+  if (r->slots == 0) r->slots = 1;
+  flat_draft_decoder_enqueue(decoder, what, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows,
+                             r->columns, r->slot_stride, r->row_stride, constraints, widths, stream, out, err);
+}
+
 static flat_handle* layer_create(py_rows weights, int32_t dtype, flat_in_f32 bias, float soft_cap, sidbeam_error* err) {
   sidbeam_rows* r = &weights.rows;
   flat_memory memory;
@@ -154,16 +167,17 @@ static flat_handle* layer_create(py_rows weights, int32_t dtype, flat_in_f32 bia
 }
 
 /* flat_hidden_step, with rows and lse as session_step has them. */
-static void hidden_step(flat_handle* step, flat_in_i32 slots, py_rows hidden, flat_in_i32 row_map, flat_in_f32 lse,
-                        float inverse_temperature, flat_in_f32 inverse_temperatures, sidbeam_error* err) {
+static void hidden_step(flat_handle* step, int32_t path, flat_in_i32 slots, py_rows hidden, flat_in_i32 row_map,
+                        flat_in_f32 lse, float inverse_temperature, flat_in_f32 inverse_temperatures, int64_t stream,
+                        sidbeam_error* err) {
   sidbeam_rows* r = &hidden.rows;
   flat_memory memory;
   if (!py_settle_dtype(r, "hidden states", -1, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   if (r->slots == 0 && row_map.data == NULL) r->slots = 1;
   if (!py_lse_fits(r, lse, err)) return;
-  flat_hidden_step(step, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
-                   r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, inverse_temperatures, err);
+  flat_hidden_step(step, path, slots, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
+                   r->slot_stride, r->row_stride, row_map, lse, inverse_temperature, inverse_temperatures, stream, err);
 }
 
 static void speculation_verify(flat_handle* speculation, py_rows logits, int32_t dtype, flat_in_f32 lse,
@@ -194,7 +208,7 @@ static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)ha
 %native(export_tensor) PyObject* py_export_tensor(PyObject* self, PyObject* args);
 %native(set_make_error) PyObject* py_set_make_error(PyObject* self, PyObject* args);
 %{
-/* view(owner) -> an object that keeps the memory of a session or a speculation, also after close. */
+/* view(owner) -> an object that keeps the memory of a session, a speculation or a draft decoder, also after close. */
 static PyObject* py_view(PyObject* self, PyObject* args) {
   sidbeam_error err;
   PyObject *object, *capsule;

@@ -12,7 +12,7 @@ static void a_speculation_holds_its_sessions_and_views_hold_it(void) {
   int64_t tree[FLAT_TREE_COUNT] = {0};
   flat_handle *draft, *speculation, *second = NULL;
   OKAY(draft = rig_session(r.runtime, r.constraint));
-  OKAY(speculation = flat_speculation_create(r.runtime, r.session, draft, 1, &err));
+  OKAY(speculation = flat_speculation_create(r.runtime, r.session, draft, 1, 0, &err));
   OKAY(rig_start(&r, &err));
   REFUSED(begin(speculation), SIDBEAM_BAD_STATE, "slot 0 of the draft is not started, expected one that is");
   const rig of_draft = {r.runtime, r.index, r.constraint, draft, NULL, 0};
@@ -34,7 +34,7 @@ static void a_speculation_holds_its_sessions_and_views_hold_it(void) {
   free_handles(&r);
   CHECK_INT(returned(), -1);
   REFUSED(begin(speculation), SIDBEAM_BAD_STATE, "session is closed");
-  REFUSED(second = flat_speculation_create(NULL, NULL, NULL, 1, &err), SIDBEAM_INVALID_ARGUMENT,
+  REFUSED(second = flat_speculation_create(NULL, NULL, NULL, 1, 0, &err), SIDBEAM_INVALID_ARGUMENT,
           "runtime is null, expected a handle of it");
   CHECK(second == NULL);
   flat_close(speculation);
@@ -52,8 +52,8 @@ static flat_handle* make_layer(const float* weights, int copy) {
 }
 
 static void step_hidden(flat_handle* hidden, const float* states) {
-  flat_hidden_step(hidden, no_i32, (flat_memory){(void*)(uintptr_t)states}, SHAPE * WIDTH, SIDBEAM_DTYPE_F32, 0, 0,
-                   RIG_SLOTS, RIG_BEAMS, WIDTH, 0, 0, no_i32, no_f32, 0, no_f32, &err);
+  flat_hidden_step(hidden, SIDBEAM_HIDDEN_FASTEST, no_i32, (flat_memory){(void*)(uintptr_t)states}, SHAPE * WIDTH,
+                   SIDBEAM_DTYPE_F32, 0, 0, RIG_SLOTS, RIG_BEAMS, WIDTH, 0, 0, no_i32, no_f32, 0, no_f32, 0, &err);
 }
 
 static void a_step_holds_its_session_and_its_layer(void) {

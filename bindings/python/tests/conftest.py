@@ -8,12 +8,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 import sidbeam
+from emulated import PLUGIN, Device
 from oracle import Catalogue
 
 settings.register_profile("sidbeam", max_examples=150, deadline=None, derandomize=True, database=None)
 settings.load_profile("sidbeam")
 
 SIDS = [(0, 1), (0, 3), (2, 2)]
+
+
+@pytest.fixture
+def device() -> Device:
+    if PLUGIN is None:
+        pytest.skip("SIDBEAM_CUDA_EMULATED does not name the plugin; test.sh does")
+    return Device(PLUGIN)
 
 
 @pytest.fixture

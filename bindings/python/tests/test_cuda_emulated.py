@@ -6,69 +6,16 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-import ctypes
-import os
-from pathlib import Path
-from typing import Any, Iterator
+from typing import Iterator
 
 import numpy as np
 import pytest
 
 import sidbeam
 from conftest import SIDS
+from emulated import PLUGIN, Device
 
-PLUGIN = os.environ.get("SIDBEAM_CUDA_EMULATED")
 pytestmark = pytest.mark.skipif(PLUGIN is None, reason="SIDBEAM_CUDA_EMULATED does not name the plugin; test.sh does")
-TO_DEVICE, TO_HOST = 1, 2
-
-
-class Device:
-    """The emulator's cudaMalloc and cudaMemcpy."""
-
-    def __init__(self, plugin: str) -> None:
-        self.library = ctypes.CDLL(str(Path(plugin).with_name("libsidbeam_emulator.so")))
-
-    def tensor(self, values: Any, dtype: Any) -> Tensor:
-        return Tensor(self, np.ascontiguousarray(values, dtype))
-
-    def copy(self, to: int, source: int, size: int, kind: int) -> None:
-        assert self.library.cudaMemcpy(ctypes.c_void_p(to), ctypes.c_void_p(source), ctypes.c_size_t(size), kind) == 0
-
-    def read(self, array: Any) -> np.ndarray:
-        """A tensor, or an array of the library, on the host."""
-        address, code, bits, shape, kind, _ = sidbeam._native.describe_tensor(array, "array")
-        assert kind == 2
-        result = np.empty(shape, f"{'iuf'[code]}{bits // 8}")
-        self.library.cudaDeviceSynchronize()
-        self.copy(result.ctypes.data, address, result.nbytes, TO_HOST)
-        return result
-
-
-class Tensor:
-    """A framework's tensor on the device."""
-
-    def __init__(self, device: Device, values: np.ndarray) -> None:
-        self.device, self.dtype, self.shape = device, values.dtype, values.shape
-        address = ctypes.c_void_p()
-        assert device.library.cudaMalloc(ctypes.byref(address), ctypes.c_size_t(max(values.nbytes, 1))) == 0
-        self.address = address.value or 0
-        device.copy(self.address, values.ctypes.data, values.nbytes, TO_DEVICE)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 2, 0
-
-    def __dlpack__(self, *, stream: int) -> Any:
-        assert stream == -1  # the caller's stream orders the work
-        code, bits = {"i": 0, "u": 1, "f": 2}[self.dtype.kind], 8 * self.dtype.itemsize
-        return sidbeam._native.export_tensor(self, self.address, code, bits, self.shape, 2, 0)
-
-    def __del__(self) -> None:
-        self.device.library.cudaFree(ctypes.c_void_p(self.address))
-
-
-@pytest.fixture
-def device() -> Device:
-    return Device(str(PLUGIN))
 
 
 @pytest.fixture

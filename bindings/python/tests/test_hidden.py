@@ -109,6 +109,22 @@ def test_slots_maps_strides_and_given_sums_mean_what_they_do_in_a_step() -> None
     assert pair.step.stats().product_slots == before.product_slots == 3  # with the sums, children are enough
 
 
+@runner
+def test_a_step_may_name_its_path() -> None:
+    rng = np.random.default_rng(8)
+    known = catalogue(5)
+    weights = numbers(rng, known.width(), WIDTH)
+    pair = Pair(known, "valid", weights, sidbeam.OutputLayer(weights), path="children")
+    for path, products in (("product", SLOTS), ("fastest", SLOTS), (None, SLOTS)):
+        hidden = numbers(rng, SLOTS, M, WIDTH)
+        pair.step.step(hidden, path=path)
+        pair.by_hand.step(pair.product(hidden))
+        pair.check()
+        assert pair.step.stats().product_slots == products, path
+    with pytest.raises(sidbeam.InvalidArgument, match="HiddenPath is 'all', expected one of"):
+        pair.step.step(hidden, path="all")
+
+
 def test_children_are_those_of_the_list_of_sids() -> None:
     known = catalogue(7, variable=True)
     session = sidbeam.Session(

@@ -13,6 +13,9 @@ package emulator
 static int (*allocate)(void** out, size_t bytes);
 static int (*copy)(void* to, const void* from, size_t bytes, int kind);
 static int (*synchronize)(void);
+static int (*make_stream)(void** out, unsigned flags);
+static int (*begin_capture)(void* stream, int mode);
+static int (*end_capture)(void* stream, void** graph);
 
 static const char* open_emulator(const char* path) {
   void* library = dlopen(path, RTLD_NOW);
@@ -20,7 +23,25 @@ static const char* open_emulator(const char* path) {
   *(void**)&allocate = dlsym(library, "cudaMalloc");
   *(void**)&copy = dlsym(library, "cudaMemcpy");
   *(void**)&synchronize = dlsym(library, "cudaDeviceSynchronize");
-  return allocate == NULL || copy == NULL || synchronize == NULL ? "the emulator has other symbols" : NULL;
+  *(void**)&make_stream = dlsym(library, "cudaStreamCreateWithFlags");
+  *(void**)&begin_capture = dlsym(library, "cudaStreamBeginCapture");
+  *(void**)&end_capture = dlsym(library, "cudaStreamEndCapture");
+  return allocate == NULL || copy == NULL || synchronize == NULL || make_stream == NULL || begin_capture == NULL ||
+                 end_capture == NULL
+             ? "the emulator has other symbols"
+             : NULL;
+}
+
+static uintptr_t new_stream(void) {
+  void* stream = NULL;
+  return make_stream(&stream, 1) != 0 ? 0 : (uintptr_t)stream;
+}
+
+static int begin(uintptr_t stream) { return begin_capture((void*)stream, 2); }
+
+static int end(uintptr_t stream) {
+  void* graph = NULL;
+  return end_capture((void*)stream, &graph);
 }
 
 static uintptr_t put(const void* host, size_t bytes) {
@@ -48,6 +69,27 @@ func Open(plugin string) error {
 	defer C.free(unsafe.Pointer(path))
 	if message := C.open_emulator(path); message != nil {
 		return errors.New(C.GoString(message))
+	}
+	return nil
+}
+
+// NewStream gives a stream that the default one neither waits for nor holds up. It is not destroyed.
+func NewStream() (uintptr, error) {
+	stream := uintptr(C.new_stream())
+	if stream == 0 {
+		return 0, errors.New("the emulator makes no stream")
+	}
+	return stream, nil
+}
+
+// Capture makes calls whose work on the stream is not done.
+func Capture(stream uintptr, calls func()) error {
+	if C.begin(C.uintptr_t(stream)) != 0 {
+		return errors.New("the emulator does not begin a capture")
+	}
+	calls()
+	if C.end(C.uintptr_t(stream)) != 0 {
+		return errors.New("the emulator does not end the capture")
 	}
 	return nil
 }

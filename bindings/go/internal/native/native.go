@@ -392,42 +392,42 @@ typedef long long swig_type_362;
 typedef long long swig_type_363;
 typedef long long swig_type_364;
 typedef long long swig_type_365;
-typedef _goslice_ swig_type_366;
-typedef _goslice_ swig_type_367;
-typedef long long swig_type_368;
+typedef long long swig_type_366;
+typedef long long swig_type_367;
+typedef _goslice_ swig_type_368;
 typedef _goslice_ swig_type_369;
-typedef _goslice_ swig_type_370;
+typedef long long swig_type_370;
 typedef _goslice_ swig_type_371;
-typedef long long swig_type_372;
-typedef long long swig_type_373;
+typedef _goslice_ swig_type_372;
+typedef _goslice_ swig_type_373;
 typedef long long swig_type_374;
 typedef long long swig_type_375;
 typedef long long swig_type_376;
 typedef long long swig_type_377;
 typedef _goslice_ swig_type_378;
 typedef _goslice_ swig_type_379;
-typedef _goslice_ swig_type_380;
+typedef long long swig_type_380;
 typedef _goslice_ swig_type_381;
 typedef _goslice_ swig_type_382;
 typedef _goslice_ swig_type_383;
-typedef _goslice_ swig_type_384;
-typedef _goslice_ swig_type_385;
+typedef long long swig_type_384;
+typedef long long swig_type_385;
 typedef long long swig_type_386;
-typedef _goslice_ swig_type_387;
+typedef long long swig_type_387;
 typedef long long swig_type_388;
-typedef _goslice_ swig_type_389;
+typedef long long swig_type_389;
 typedef _goslice_ swig_type_390;
 typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
-typedef _goslice_ swig_type_393;
-typedef long long swig_type_394;
+typedef long long swig_type_393;
+typedef _goslice_ swig_type_394;
 typedef _goslice_ swig_type_395;
 typedef _goslice_ swig_type_396;
-typedef long long swig_type_397;
+typedef _goslice_ swig_type_397;
 typedef long long swig_type_398;
-typedef long long swig_type_399;
+typedef _goslice_ swig_type_399;
 typedef long long swig_type_400;
-typedef long long swig_type_401;
+typedef _goslice_ swig_type_401;
 typedef long long swig_type_402;
 typedef _goslice_ swig_type_403;
 typedef _goslice_ swig_type_404;
@@ -435,17 +435,31 @@ typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
 typedef _goslice_ swig_type_407;
 typedef long long swig_type_408;
-typedef long long swig_type_409;
+typedef _goslice_ swig_type_409;
 typedef _goslice_ swig_type_410;
-typedef _goslice_ swig_type_411;
-typedef _goslice_ swig_type_412;
-typedef _goslice_ swig_type_413;
-typedef _goslice_ swig_type_414;
+typedef long long swig_type_411;
+typedef long long swig_type_412;
+typedef long long swig_type_413;
+typedef long long swig_type_414;
 typedef long long swig_type_415;
 typedef long long swig_type_416;
 typedef _goslice_ swig_type_417;
 typedef _goslice_ swig_type_418;
 typedef _goslice_ swig_type_419;
+typedef _goslice_ swig_type_420;
+typedef _goslice_ swig_type_421;
+typedef long long swig_type_422;
+typedef long long swig_type_423;
+typedef _goslice_ swig_type_424;
+typedef _goslice_ swig_type_425;
+typedef _goslice_ swig_type_426;
+typedef _goslice_ swig_type_427;
+typedef _goslice_ swig_type_428;
+typedef long long swig_type_429;
+typedef long long swig_type_430;
+typedef _goslice_ swig_type_431;
+typedef _goslice_ swig_type_432;
+typedef _goslice_ swig_type_433;
 extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
@@ -797,11 +811,21 @@ extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
 extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_331 arg1, swig_type_332 arg2);
 extern swig_type_333 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5);
 extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_intgo arg7, swig_type_344 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_345 arg9);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_345 arg11);
 extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_348 arg7, swig_type_349 arg8, swig_type_350 arg9, swig_type_351 arg10, swig_type_352 arg11, swig_type_353 arg12, swig_type_354 arg13, swig_type_355 arg14, swig_type_356 arg15, swig_type_357 arg16, swig_type_358 arg17, swig_type_359 arg18, swig_type_360 arg19);
-extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_361 arg1, swig_type_362 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_363 arg6, swig_type_364 arg7, swig_type_365 arg8, swig_type_366 arg9, float arg10, swig_intgo arg11, swig_type_367 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_368 arg4, swig_type_369 arg5);
-extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_370 arg2, swig_type_371 arg3, swig_type_372 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_373 arg8, swig_type_374 arg9, swig_type_375 arg10, swig_type_376 arg11, swig_type_377 arg12, swig_type_378 arg13, swig_type_379 arg14, float arg15, swig_type_380 arg16, swig_type_381 arg17);
+extern swig_intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8(void);
+extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_361 arg3, swig_type_362 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_363 arg8, swig_type_364 arg9, swig_type_365 arg10, swig_type_366 arg11, swig_type_367 arg12, swig_type_368 arg13, swig_type_369 arg14, swig_type_370 arg15, swig_type_371 arg16, swig_type_372 arg17);
+extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_373 arg1, swig_type_374 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_375 arg6, swig_type_376 arg7, swig_type_377 arg8, swig_type_378 arg9, float arg10, swig_intgo arg11, swig_type_379 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_380 arg4, swig_type_381 arg5);
+extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_382 arg3, swig_type_383 arg4, swig_type_384 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_385 arg9, swig_type_386 arg10, swig_type_387 arg11, swig_type_388 arg12, swig_type_389 arg13, swig_type_390 arg14, swig_type_391 arg15, float arg16, swig_type_392 arg17, swig_type_393 arg18, swig_type_394 arg19);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
@@ -811,9 +835,9 @@ extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(vo
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_385 arg5);
-extern swig_type_386 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_387 arg2, swig_type_388 arg3, swig_type_389 arg4);
+extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_395 arg2, swig_type_396 arg3, swig_type_397 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_398 arg5, swig_type_399 arg6);
+extern swig_type_400 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_401 arg2, swig_type_402 arg3, swig_type_403 arg4);
 extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
@@ -830,23 +854,23 @@ extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_390 arg2, swig_type_391 arg3);
-extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_392 arg2);
-extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_393 arg2, swig_type_394 arg3, swig_type_395 arg4);
-extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_396 arg2, swig_type_397 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_398 arg7, swig_type_399 arg8, swig_type_400 arg9, swig_type_401 arg10, swig_type_402 arg11, swig_type_403 arg12, swig_type_404 arg13);
+extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3);
+extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_406 arg2);
+extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4);
+extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_412 arg7, swig_type_413 arg8, swig_type_414 arg9, swig_type_415 arg10, swig_type_416 arg11, swig_type_417 arg12, swig_type_418 arg13);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_405 arg2, swig_type_406 arg3);
-extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, float arg3, swig_intgo arg4, swig_type_408 arg5, swig_type_409 arg6, swig_intgo arg7, swig_type_410 arg8, swig_type_411 arg9);
+extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3);
+extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_421 arg2, float arg3, swig_intgo arg4, swig_type_422 arg5, swig_type_423 arg6, swig_intgo arg7, swig_type_424 arg8, swig_type_425 arg9);
 extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_412 arg2, swig_type_413 arg3, swig_type_414 arg4, float arg5, swig_intgo arg6, swig_type_415 arg7, swig_type_416 arg8, swig_intgo arg9, swig_type_417 arg10, swig_type_418 arg11, swig_type_419 arg12);
+extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_426 arg2, swig_type_427 arg3, swig_type_428 arg4, float arg5, swig_intgo arg6, swig_type_429 arg7, swig_type_430 arg8, swig_intgo arg9, swig_type_431 arg10, swig_type_432 arg11, swig_type_433 arg12);
 #undef intgo
 */
 import "C"
@@ -4649,7 +4673,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	}
 }
 
-func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int, arg9 []byte) (_swig_ret uintptr) {
+func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int, arg9 int, arg10 int, arg11 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -4660,9 +4684,11 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_8))))
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg9
+		Swig_escape_val = arg11
 	}
 	return swig_r
 }
@@ -4717,6 +4743,114 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	}
 }
 
+func _swig_getFLAT_DRAFT_START() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFT_START int = _swig_getFLAT_DRAFT_START()
+
+func _swig_getFLAT_DRAFT_DECODE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFT_DECODE int = _swig_getFLAT_DRAFT_DECODE()
+
+func _swig_getFLAT_DRAFT_RUN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFT_RUN int = _swig_getFLAT_DRAFT_RUN()
+
+func _swig_getFLAT_DRAFTS_LIVE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFTS_LIVE int = _swig_getFLAT_DRAFTS_LIVE()
+
+func _swig_getFLAT_DRAFTS_ERRORS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFTS_ERRORS int = _swig_getFLAT_DRAFTS_ERRORS()
+
+func _swig_getFLAT_DRAFTS_SIDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFTS_SIDS int = _swig_getFLAT_DRAFTS_SIDS()
+
+func _swig_getFLAT_DRAFTS_SCORES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFTS_SCORES int = _swig_getFLAT_DRAFTS_SCORES()
+
+func _swig_getFLAT_DRAFTS_ORDINALS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFTS_ORDINALS int = _swig_getFLAT_DRAFTS_ORDINALS()
+
+func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8())
+	return swig_r
+}
+
+var FLAT_DRAFTS_COUNT int = _swig_getFLAT_DRAFTS_COUNT()
+
+func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int64, arg14 []int32, arg15 int64, arg16 []int64, arg17 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	_swig_i_12 := arg13
+	_swig_i_13 := arg14
+	_swig_i_14 := arg15
+	_swig_i_15 := arg16
+	_swig_i_16 := arg17
+	C._wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_type_362(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_363(_swig_i_7), C.swig_type_364(_swig_i_8), C.swig_type_365(_swig_i_9), C.swig_type_366(_swig_i_10), C.swig_type_367(_swig_i_11), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_13)), C.swig_type_370(_swig_i_14), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_16)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg13
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg14
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg16
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg17
+	}
+}
+
 func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 int, arg6 int64, arg7 int64, arg8 int64, arg9 []float32, arg10 float32, arg11 int, arg12 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
@@ -4731,7 +4865,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_361)(unsafe.Pointer(&_swig_i_0)), C.swig_type_362(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_363(_swig_i_5), C.swig_type_364(_swig_i_6), C.swig_type_365(_swig_i_7), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_373)(unsafe.Pointer(&_swig_i_0)), C.swig_type_374(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_375(_swig_i_5), C.swig_type_376(_swig_i_6), C.swig_type_377(_swig_i_7), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4751,14 +4885,14 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_368(_swig_i_3), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_380(_swig_i_3), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
 	return swig_r
 }
 
-func Flat_hidden_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int32, arg14 []float32, arg15 float32, arg16 []float32, arg17 []byte) {
+func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 int64, arg6 int, arg7 int, arg8 int, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 int64, arg14 []int32, arg15 []float32, arg16 float32, arg17 []float32, arg18 int64, arg19 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4776,24 +4910,26 @@ func Flat_hidden_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5 
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_2)), C.swig_type_372(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_373(_swig_i_7), C.swig_type_374(_swig_i_8), C.swig_type_375(_swig_i_9), C.swig_type_376(_swig_i_10), C.swig_type_377(_swig_i_11), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_16)))
-	if Swig_escape_always_false {
-		Swig_escape_val = arg2
-	}
+	_swig_i_17 := arg18
+	_swig_i_18 := arg19
+	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), C.swig_type_384(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_385(_swig_i_8), C.swig_type_386(_swig_i_9), C.swig_type_387(_swig_i_10), C.swig_type_388(_swig_i_11), C.swig_type_389(_swig_i_12), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_16)), C.swig_type_393(_swig_i_17), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg13
+		Swig_escape_val = arg4
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg14
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg16
+		Swig_escape_val = arg15
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg17
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg19
 	}
 }
 
@@ -4874,7 +5010,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4886,16 +5022,17 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	}
 }
 
-func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 []byte) (_swig_ret uintptr) {
+func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 int64, arg6 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_4))))
+	_swig_i_5 := arg6
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_398(_swig_i_4), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg5
+		Swig_escape_val = arg6
 	}
 	return swig_r
 }
@@ -4906,7 +5043,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_1)), C.swig_type_388(_swig_i_2), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_1)), C.swig_type_402(_swig_i_2), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5048,7 +5185,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5060,7 +5197,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5071,7 +5208,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)), C.swig_type_394(_swig_i_2), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5094,7 +5231,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_1)), C.swig_type_397(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_398(_swig_i_6), C.swig_type_399(_swig_i_7), C.swig_type_400(_swig_i_8), C.swig_type_401(_swig_i_9), C.swig_type_402(_swig_i_10), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_412(_swig_i_6), C.swig_type_413(_swig_i_7), C.swig_type_414(_swig_i_8), C.swig_type_415(_swig_i_9), C.swig_type_416(_swig_i_10), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5158,7 +5295,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5177,7 +5314,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_408(_swig_i_4), C.swig_type_409(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_422(_swig_i_4), C.swig_type_423(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5234,7 +5371,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_415(_swig_i_6), C.swig_type_416(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_429(_swig_i_6), C.swig_type_430(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

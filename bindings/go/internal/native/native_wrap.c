@@ -364,7 +364,7 @@ struct flat_handle {
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
-  int32_t device_type; /* of a session, a constraint set and a model */
+  int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
   /* Of a build, written by the building thread, read by any. */
   atomic_int cancel;
@@ -521,10 +521,12 @@ static inline void flat_free(flat_handle* handle) {
   fl_drop_owner(handle);
 }
 
-/* A view of the arrays of a session or a speculation begins; it keeps them alive until flat_view_release. */
+/* A view of the arrays of a session, a speculation or a draft decoder begins; it keeps them alive until
+ * flat_view_release. */
 static inline void flat_view_retain(flat_handle* owner, sidbeam_error* err) {
+  const int32_t kind = owner == NULL ? FLAT_SESSION : owner->kind;
   fl_clear(err);
-  (void)fl_share(owner, owner != NULL && owner->kind == FLAT_SPECULATION ? FLAT_SPECULATION : FLAT_SESSION, err);
+  (void)fl_share(owner, kind == FLAT_SPECULATION || kind == FLAT_DRAFT_DECODER ? kind : FLAT_SESSION, err);
 }
 
 static inline void flat_view_release(flat_handle* owner) { fl_drop_user(owner); }
@@ -2907,10 +2909,11 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
-/* As in sidbeam_draft_config, on the CPU. */
+/* As in sidbeam_draft_config, on the CPU with the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
-                                                     int32_t normalization, int32_t top_k, sidbeam_error* err) {
+                                                     int32_t normalization, int32_t top_k, int32_t device_type,
+                                                     int32_t device_id, sidbeam_error* err) {
   sidbeam_draft_config config = SIDBEAM_DRAFT_CONFIG_INIT;
   sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
   sidbeam_draft_decoder* decoder = NULL;
@@ -2922,6 +2925,8 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   config.verification = verification;
   config.normalization = normalization;
   config.top_k = top_k;
+  config.device_type = device_type;
+  config.device_id = device_id;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.head = (sidbeam_draft_head*)fl_share(head, FLAT_DRAFT_HEAD, err);
@@ -2931,6 +2936,7 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
     handle = fl_box(FLAT_DRAFT_DECODER, decoder);
     handle->levels = info.levels;
     handle->results = beams;
+    handle->device_type = device_type;
   }
   if (config.index != NULL) fl_drop_user(index);
   if (config.head != NULL) fl_drop_user(head);
@@ -2938,44 +2944,121 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   return handle;
 }
 
-/* hidden [slots, rows, columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots]
- * or none. live, errors [slots]; sids [slots, M, L]; scores, ordinals [slots, M]. */
+#ifndef SWIG
+/* What a call of an entered decoder passes on. */
+typedef struct fl_draft_call {
+  sidbeam_draft_decoder* decoder;
+  sidbeam_rows states;
+  sidbeam_draft_args args;
+  fl_constraints entered;
+} fl_draft_call;
+#endif
+
+/* 1 if the decoder and the constraints are entered, until fl_leave_drafts; or 0 with an error. hidden [slots, rows,
+ * columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots] or none. */
+static inline int fl_enter_drafts(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
+                                  int32_t device_type, int32_t device_id, int64_t slots, int64_t rows, int64_t columns,
+                                  int64_t slot_stride, int64_t row_stride, flat_in_i64 constraints, flat_in_i32 widths,
+                                  int64_t stream, fl_draft_call* call, sidbeam_error* err) {
+  const sidbeam_rows states = SIDBEAM_ROWS_INIT;
+  const sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
+  call->states = states;
+  call->args = args;
+  fl_clear(err);
+  if (!fl_rows("hidden", hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride, row_stride,
+               &call->states, err))
+    return 0;
+  call->decoder = (sidbeam_draft_decoder*)fl_enter(decoder, FLAT_DRAFT_DECODER, err);
+  if (call->decoder == NULL) return 0;
+  if (FLAT_NEED(err, constraints, slots) && FLAT_NEED(err, widths, slots) &&
+      fl_enter_constraints(&call->entered, constraints, err)) {
+    call->args.hidden = &call->states;
+    call->args.constraints = call->entered.objects;
+    call->args.widths = widths.data;
+    call->args.stream = (void*)(intptr_t)stream;
+    return 1;
+  }
+  fl_leave(decoder);
+  return 0;
+}
+
+static inline void fl_leave_drafts(flat_handle* decoder, fl_draft_call* call) {
+  fl_leave_constraints(&call->entered);
+  fl_leave(decoder);
+}
+
+/* A run on the CPU, arguments as fl_enter_drafts has them. live, errors [slots]; sids [slots, M, L]; scores, ordinals
+ * [slots, M]. */
 static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
                                           int32_t device_type, int32_t device_id, int64_t slots, int64_t rows,
                                           int64_t columns, int64_t slot_stride, int64_t row_stride,
                                           flat_in_i64 constraints, flat_in_i32 widths, flat_out_i32 live,
                                           flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
                                           flat_out_i64 ordinals, sidbeam_error* err) {
-  sidbeam_rows states = SIDBEAM_ROWS_INIT;
-  sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
-  fl_constraints entered;
-  void* object;
-  fl_clear(err);
-  if (!fl_rows("hidden", hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride, row_stride,
-               &states, err))
+  fl_draft_call call;
+  int64_t beams, codes;
+  if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
+                       row_stride, constraints, widths, 0, &call, err))
     return;
-  object = fl_enter(decoder, FLAT_DRAFT_DECODER, err);
-  if (object == NULL) return;
-  {
-    const int64_t beams = fl_product(slots, decoder->results), codes = fl_product(beams, decoder->levels);
-    if (FLAT_NEED(err, constraints, slots) && FLAT_NEED(err, widths, slots) && FLAT_GIVEN(err, live, slots) &&
-        FLAT_GIVEN(err, errors, slots) && FLAT_GIVEN(err, sids, codes) && FLAT_GIVEN(err, scores, beams) &&
-        FLAT_GIVEN(err, ordinals, beams) && fl_enter_constraints(&entered, constraints, err)) {
-      args.hidden = &states;
-      args.constraints = entered.objects;
-      args.widths = widths.data;
-      if (fl_runner_api->draft_decoder_run((sidbeam_draft_decoder*)object, &args, &result, err) == SIDBEAM_OK) {
-        memcpy(live.data, result.live, (size_t)slots * sizeof(int32_t));
-        memcpy(errors.data, result.errors, (size_t)slots * sizeof(int32_t));
-        memcpy(sids.data, result.sids, (size_t)codes * sizeof(int32_t));
-        memcpy(scores.data, result.scores, (size_t)beams * sizeof(float));
-        memcpy(ordinals.data, result.ordinals, (size_t)beams * sizeof(int64_t));
-      }
-      fl_leave_constraints(&entered);
+  beams = fl_product(slots, decoder->results);
+  codes = fl_product(beams, decoder->levels);
+  if (decoder->device_type != SIDBEAM_DEVICE_CPU) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on a device, expected one on the CPU: there results stay");
+  } else if (FLAT_GIVEN(err, live, slots) && FLAT_GIVEN(err, errors, slots) && FLAT_GIVEN(err, sids, codes) &&
+             FLAT_GIVEN(err, scores, beams) && FLAT_GIVEN(err, ordinals, beams) &&
+             fl_runner_api->draft_decoder_run(call.decoder, &call.args, &result, err) == SIDBEAM_OK) {
+    memcpy(live.data, result.live, (size_t)slots * sizeof(int32_t));
+    memcpy(errors.data, result.errors, (size_t)slots * sizeof(int32_t));
+    memcpy(sids.data, result.sids, (size_t)codes * sizeof(int32_t));
+    memcpy(scores.data, result.scores, (size_t)beams * sizeof(float));
+    memcpy(ordinals.data, result.ordinals, (size_t)beams * sizeof(int64_t));
+  }
+  fl_leave_drafts(decoder, &call);
+}
+
+/* What is enqueued on a device: the halves of a run, or both. */
+enum { FLAT_DRAFT_START = 1, FLAT_DRAFT_DECODE = 2, FLAT_DRAFT_RUN = 3 };
+
+/* Where the arrays of sidbeam_draft_result are, in an array of FLAT_DRAFTS_COUNT. */
+enum {
+  FLAT_DRAFTS_LIVE,
+  FLAT_DRAFTS_ERRORS,
+  FLAT_DRAFTS_SIDS,
+  FLAT_DRAFTS_SCORES,
+  FLAT_DRAFTS_ORDINALS,
+  FLAT_DRAFTS_COUNT
+};
+
+/* A run, or a half of it, of a decoder on a device, arguments as fl_enter_drafts has them. `out` gets the addresses,
+ * always the same, of the decoder's arrays, which a view keeps; a start writes none. */
+static inline void flat_draft_decoder_enqueue(flat_handle* decoder, int32_t what, flat_memory hidden, int64_t elements,
+                                              int32_t dtype, int32_t device_type, int32_t device_id, int64_t slots,
+                                              int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
+                                              flat_in_i64 constraints, flat_in_i32 widths, int64_t stream,
+                                              flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
+  sidbeam_status status;
+  fl_draft_call call;
+  if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
+                       row_stride, constraints, widths, stream, &call, err))
+    return;
+  if (decoder->device_type == SIDBEAM_DEVICE_CPU) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device: there a run copies");
+  } else if (what == FLAT_DRAFT_START) {
+    (void)!fl_runner_api->draft_decoder_start(call.decoder, &call.args, err);
+  } else if (FLAT_GIVEN(err, out, FLAT_DRAFTS_COUNT)) {
+    status = what == FLAT_DRAFT_RUN ? fl_runner_api->draft_decoder_run(call.decoder, &call.args, &result, err)
+                                    : fl_runner_api->draft_decoder_decode(call.decoder, &call.args, &result, err);
+    if (status == SIDBEAM_OK) {
+      out.data[FLAT_DRAFTS_LIVE] = (int64_t)(intptr_t)result.live;
+      out.data[FLAT_DRAFTS_ERRORS] = (int64_t)(intptr_t)result.errors;
+      out.data[FLAT_DRAFTS_SIDS] = (int64_t)(intptr_t)result.sids;
+      out.data[FLAT_DRAFTS_SCORES] = (int64_t)(intptr_t)result.scores;
+      out.data[FLAT_DRAFTS_ORDINALS] = (int64_t)(intptr_t)result.ordinals;
     }
   }
-  fl_leave(decoder);
+  fl_leave_drafts(decoder, &call);
 }
 
 #endif
@@ -2988,7 +3071,7 @@ static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidd
 /* What a layer's handle holds. */
 typedef struct fl_output_layer {
   sidbeam_output_layer* layer;
-  void *weights, *bias; /* own copies, or NULL */
+  void *weights, *bias; /* own copies, or NULL; of the host */
 } fl_output_layer;
 
 /* What the handle of a step from hidden states holds: it uses the other two, which may be closed before it. */
@@ -3015,12 +3098,13 @@ static inline void fl_destroy_hidden(void* object) {
 }
 
 /* Copies the weights of a config, row by row, if they are to be, and the bias; the config then names the copies. What
- * cannot be read is left for the library to refuse. 1, or an error. */
+ * cannot be read, a device's memory included, is left as it is, for the library to refuse. 1, or an error. */
 static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_layer_config* config,
                                 sidbeam_error* err) {
   const int64_t size = config->dtype == SIDBEAM_DTYPE_F32 ? 4 : 2, width = fl_product(config->width, size);
   const int64_t stride = config->row_stride == 0 ? width : fl_product(config->row_stride, size);
   int64_t row;
+  if (config->device_type != SIDBEAM_DEVICE_CPU) return 1;
   if (config->weights == NULL || config->columns < 1 || stride < width) return 1;
   if (copy) own->weights = malloc((size_t)fl_product(config->columns, width));
   if (config->bias != NULL) own->bias = malloc((size_t)fl_product(config->columns, sizeof(float)));
@@ -3039,8 +3123,8 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   return 1;
 }
 
-/* weights [columns, width] on the CPU, as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with
- * it, is alive, or copied; bias [columns] or none, copied. */
+/* weights [columns, width], as in sidbeam_output_layer_config, borrowed as long as the layer, or a step with it, is
+ * alive, or copied; bias [columns] or none, copied. On a device both are borrowed. */
 static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t elements, int32_t dtype,
                                                     int32_t device_type, int32_t device_id, int64_t columns,
                                                     int64_t width, int64_t row_stride, flat_in_f32 bias, float soft_cap,
@@ -3053,11 +3137,9 @@ static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t
                err) ||
       !FLAT_NEED(err, bias, columns) || !fl_load_runner(err))
     return NULL;
-  if (device_type != SIDBEAM_DEVICE_CPU) { /* a step on a device takes a stream */
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "weights are on a device, expected the CPU: there the step is for C alone");
-    return NULL;
-  }
   config.dtype = dtype;
+  config.device_type = device_type;
+  config.device_id = device_id;
   config.weights = weights.data;
   config.columns = columns;
   config.width = width;
@@ -3099,12 +3181,13 @@ static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle*
   return NULL;
 }
 
-/* One level, as flat_session_step, with hidden states in the place of logits. The session is entered too. */
-static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat_memory states, int64_t elements,
-                                    int32_t dtype, int32_t device_type, int32_t device_id, int64_t rows_slots,
-                                    int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                    flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
-                                    flat_in_f32 inverse_temperatures, sidbeam_error* err) {
+/* One level, as flat_session_step, with hidden states in the place of logits; path: as in sidbeam_hidden_step_args. The
+ * session is entered too. */
+static inline void flat_hidden_step(flat_handle* hidden, int32_t path, flat_in_i32 slots, flat_memory states,
+                                    int64_t elements, int32_t dtype, int32_t device_type, int32_t device_id,
+                                    int64_t rows_slots, int64_t rows, int64_t columns, int64_t slot_stride,
+                                    int64_t row_stride, flat_in_i32 row_map, flat_in_f32 lse, float inverse_temperature,
+                                    flat_in_f32 inverse_temperatures, int64_t stream, sidbeam_error* err) {
   const flat_in_f32 none = {NULL, 0};
   sidbeam_hidden_step_args args = SIDBEAM_HIDDEN_STEP_ARGS_INIT;
   sidbeam_rows described = SIDBEAM_ROWS_INIT;
@@ -3119,6 +3202,7 @@ static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat
   if (object == NULL) return;
   session = fl_enter(object->session, FLAT_SESSION, err);
   if (session != NULL) {
+    args.path = path;
     args.slots = slots.data;
     args.count = slots.data == NULL ? 0 : slots.count;
     args.hidden = &described;
@@ -3126,6 +3210,7 @@ static inline void flat_hidden_step(flat_handle* hidden, flat_in_i32 slots, flat
     args.lse = lse.data;
     args.inverse_temperature = inverse_temperature;
     args.inverse_temperatures = inverse_temperatures.data;
+    args.stream = (void*)(intptr_t)stream;
     if (fl_step_arrays_fit(session, slots, row_map, inverse_temperatures, none, err))
       (void)!fl_runner_api->hidden_step(object->hidden, &args, err);
     fl_leave(object->session);
@@ -3193,7 +3278,7 @@ static inline void fl_destroy_speculation(void* object) {
 
 /* As in sidbeam_speculation_config. The handles of the sessions are held. */
 static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_handle* target, flat_handle* draft,
-                                                   int32_t draft_levels, sidbeam_error* err) {
+                                                   int32_t draft_levels, int64_t stream, sidbeam_error* err) {
   sidbeam_speculation_config config = SIDBEAM_SPECULATION_CONFIG_INIT;
   flat_handle* handle = NULL;
   fl_speculation* own;
@@ -3202,6 +3287,7 @@ static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_ha
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   config.draft_levels = draft_levels;
+  config.stream = (void*)(intptr_t)stream;
   config.target = (sidbeam_session*)fl_share(target, FLAT_SESSION, err);
   config.draft = (sidbeam_session*)fl_share(draft, FLAT_SESSION, err);
   own = (fl_speculation*)calloc(1, sizeof(*own));
@@ -9260,7 +9346,7 @@ void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9269,7 +9355,9 @@ flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle
   int32_t arg6 ;
   int32_t arg7 ;
   int32_t arg8 ;
-  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  int32_t arg9 ;
+  int32_t arg10 ;
+  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -9287,11 +9375,13 @@ flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle
   arg6 = (int32_t)_swig_go_5; 
   arg7 = (int32_t)_swig_go_6; 
   arg8 = (int32_t)_swig_go_7; 
+  arg9 = (int32_t)_swig_go_8; 
+  arg10 = (int32_t)_swig_go_9; 
   {
-    arg9 = (sidbeam_error*)_swig_go_8.array; 
+    arg11 = (sidbeam_error*)_swig_go_10.array; 
   }
   
-  result = (flat_handle *)flat_draft_decoder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  result = (flat_handle *)flat_draft_decoder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
   {
     _swig_go_result = result; 
   }
@@ -9372,6 +9462,171 @@ void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
+intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_START;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_DECODE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFT_RUN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFTS_LIVE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFTS_ERRORS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFTS_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFTS_SCORES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFTS_ORDINALS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_DRAFTS_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_memory arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  int32_t arg6 ;
+  int32_t arg7 ;
+  int64_t arg8 ;
+  int64_t arg9 ;
+  int64_t arg10 ;
+  int64_t arg11 ;
+  int64_t arg12 ;
+  flat_in_i64 arg13 ;
+  flat_in_i32 arg14 ;
+  int64_t arg15 ;
+  flat_out_i64 arg16 ;
+  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array; 
+  }
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  arg6 = (int32_t)_swig_go_5; 
+  arg7 = (int32_t)_swig_go_6; 
+  arg8 = (int64_t)_swig_go_7; 
+  arg9 = (int64_t)_swig_go_8; 
+  arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int64_t)_swig_go_10; 
+  arg12 = (int64_t)_swig_go_11; 
+  {
+    (&arg13)->data = _swig_go_12.array;
+    (&arg13)->count = _swig_go_12.len;
+  }
+  {
+    (&arg14)->data = _swig_go_13.array;
+    (&arg14)->count = _swig_go_13.len;
+  }
+  arg15 = (int64_t)_swig_go_14; 
+  {
+    (&arg16)->data = _swig_go_15.array;
+    (&arg16)->count = _swig_go_15.len;
+  }
+  {
+    arg17 = (sidbeam_error*)_swig_go_16.array; 
+  }
+  
+  flat_draft_decoder_enqueue(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17);
+  
+}
+
+
 flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
@@ -9445,62 +9700,66 @@ flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
+void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
-  flat_in_i32 arg2 ;
-  flat_memory arg3 ;
-  int64_t arg4 ;
-  int32_t arg5 ;
+  int32_t arg2 ;
+  flat_in_i32 arg3 ;
+  flat_memory arg4 ;
+  int64_t arg5 ;
   int32_t arg6 ;
   int32_t arg7 ;
-  int64_t arg8 ;
+  int32_t arg8 ;
   int64_t arg9 ;
   int64_t arg10 ;
   int64_t arg11 ;
   int64_t arg12 ;
-  flat_in_i32 arg13 ;
-  flat_in_f32 arg14 ;
-  float arg15 ;
-  flat_in_f32 arg16 ;
-  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
+  int64_t arg13 ;
+  flat_in_i32 arg14 ;
+  flat_in_f32 arg15 ;
+  float arg16 ;
+  flat_in_f32 arg17 ;
+  int64_t arg18 ;
+  sidbeam_error *arg19 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
   }
+  arg2 = (int32_t)_swig_go_1; 
   {
-    (&arg2)->data = _swig_go_1.array;
-    (&arg2)->count = _swig_go_1.len;
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
   }
   {
-    (&arg3)->data = _swig_go_2.array; 
+    (&arg4)->data = _swig_go_3.array; 
   }
-  arg4 = (int64_t)_swig_go_3; 
-  arg5 = (int32_t)_swig_go_4; 
+  arg5 = (int64_t)_swig_go_4; 
   arg6 = (int32_t)_swig_go_5; 
   arg7 = (int32_t)_swig_go_6; 
-  arg8 = (int64_t)_swig_go_7; 
+  arg8 = (int32_t)_swig_go_7; 
   arg9 = (int64_t)_swig_go_8; 
   arg10 = (int64_t)_swig_go_9; 
   arg11 = (int64_t)_swig_go_10; 
   arg12 = (int64_t)_swig_go_11; 
-  {
-    (&arg13)->data = _swig_go_12.array;
-    (&arg13)->count = _swig_go_12.len;
-  }
+  arg13 = (int64_t)_swig_go_12; 
   {
     (&arg14)->data = _swig_go_13.array;
     (&arg14)->count = _swig_go_13.len;
   }
-  arg15 = (float)_swig_go_14; 
   {
-    (&arg16)->data = _swig_go_15.array;
-    (&arg16)->count = _swig_go_15.len;
+    (&arg15)->data = _swig_go_14.array;
+    (&arg15)->count = _swig_go_14.len;
   }
+  arg16 = (float)_swig_go_15; 
   {
-    arg17 = (sidbeam_error*)_swig_go_16.array; 
+    (&arg17)->data = _swig_go_16.array;
+    (&arg17)->count = _swig_go_16.len;
+  }
+  arg18 = (int64_t)_swig_go_17; 
+  {
+    arg19 = (sidbeam_error*)_swig_go_18.array; 
   }
   
-  flat_hidden_step(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17);
+  flat_hidden_step(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19);
   
 }
 
@@ -9639,12 +9898,13 @@ void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
   int32_t arg4 ;
-  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  int64_t arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -9658,11 +9918,12 @@ flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *
     arg3 = _swig_go_2; 
   }
   arg4 = (int32_t)_swig_go_3; 
+  arg5 = (int64_t)_swig_go_4; 
   {
-    arg5 = (sidbeam_error*)_swig_go_4.array; 
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
   }
   
-  result = (flat_handle *)flat_speculation_create(arg1,arg2,arg3,arg4,arg5);
+  result = (flat_handle *)flat_speculation_create(arg1,arg2,arg3,arg4,arg5,arg6);
   {
     _swig_go_result = result; 
   }

@@ -27,7 +27,8 @@ from .arrays import DeviceArray
 from .beams import Beams, Items, Samples, Stats
 from .builder import Builder
 from .constraint_set import ConstraintSet, Sampled, TopK
-from .draft import DraftDecoder, DraftHead, DraftInfo, Drafts
+from .draft import DraftHead, DraftInfo
+from .draft_decoder import DraftDecoder, Drafts
 from .enums import (
     MAX_BEAMS,
     MAX_CODES,

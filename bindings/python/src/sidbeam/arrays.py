@@ -81,6 +81,13 @@ def _is_on_cuda(value: Any) -> bool:
     return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _CUDA_KINDS
 
 
+def device_holding(value: Any) -> Device:
+    """Where an array is, as :func:`device_of` has it."""
+    if type(value) is np.ndarray or not _is_on_cuda(value):
+        return _native.SIDBEAM_DEVICE_CPU, 0
+    return _native.SIDBEAM_DEVICE_CUDA, int(value.__dlpack_device__()[1])
+
+
 def _place(kind: int, number: int) -> str:
     """DLPack's device, by the name that device_of takes."""
     if kind in _HOST_KINDS:

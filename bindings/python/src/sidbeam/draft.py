@@ -12,6 +12,8 @@ A head is trained elsewhere and written here, from arrays or PyTorch's own modul
     decoder = sidbeam.DraftDecoder(head, index, beams=50, requests=8)
     drafts = decoder.run(hidden)                    # [8, L + 1, D]: the prompt's state, then the placeholders'
 
+With ``device="cuda"`` hidden states and drafts are in the device's memory, and a run is enqueued on ``stream``.
+
 SPDX-License-Identifier: Apache-2.0
 """
 
@@ -25,12 +27,9 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .enums import MAX_LEVELS, DType, Normalization, member
+from .enums import MAX_LEVELS, DType, member
 from .errors import InvalidArgument
 from .handle import Handle
-from .index import ConstraintLike, Index
-from .runtime import Runtime
-from .session import Session
 
 Path = Union[str, os.PathLike[str]]
 
@@ -123,105 +122,6 @@ class DraftHead(Handle):
     def _describe(self) -> str:
         info = self.info
         return f"{info.levels} levels, hidden {info.hidden}, {info.transition.name.lower()}"
-
-
-@dataclasses.dataclass(frozen=True)
-class Drafts:
-    """What a run found: arrays of the caller's own, M beams for each of n requests, best first."""
-
-    live: np.ndarray  #: int32 [n] SIDs found; the beams after them are -1 throughout
-    errors: np.ndarray  #: int32 [n] :class:`SlotError`; not 0: NaN or +inf in the logits, and ``live`` is 0
-    sids: np.ndarray  #: int32 [n, M, L]
-    scores: np.ndarray  #: float32 [n, M] log-probability
-    ordinals: np.ndarray  #: int64 [n, M]; -1 where verification "none" found no SID
-
-
-class DraftDecoder(Handle):
-    """Beam search through a head: all levels of many requests in one call. One thread at a time."""
-
-    __slots__ = ("_index", "_levels", "beams")
-
-    def __init__(
-        self,
-        head: DraftHead,
-        index: Index,
-        *,
-        beams: int,
-        requests: int = 1,
-        verification: Union[Verification, str] = Verification.TRIE,
-        normalization: Union[Normalization, str] = Normalization.FULL,
-        top_k: int = 0,
-        runtime: Optional[Runtime] = None,
-    ) -> None:
-        """Makes a decoder and all its memory.
-
-        - ``index``: of the head's numbers of codes and, where both name one, of its codebook.
-        - ``beams``: M. ``requests``: the most of a run.
-        - ``verification``: "trie", "hash" or "none".
-        - ``normalization``: "full" or, with "trie", "valid".
-        - ``top_k``: codes per beam that "hash" looks up; 0: M.
-
-        Raises :class:`InvalidArgument`, :class:`MissingSection` (the index was built without what the verification
-        needs), :class:`Unsupported`, :class:`OutOfMemory`.
-        """
-        self._index, self._levels, self.beams = index, head.info.levels, beams
-        self._handle = _native.flat_draft_decoder_create(
-            (runtime or index._runtime)._handle,
-            head._handle,
-            index._handle,
-            requests,
-            beams,
-            member(Verification, verification),
-            member(Normalization, normalization),
-            top_k,
-        )
-
-    def run(
-        self,
-        hidden: Any,
-        *,
-        constraints: Union[None, ConstraintLike, Sequence[Optional[ConstraintLike]]] = None,
-        widths: Union[None, int, Sequence[int]] = None,
-        dtype: Union[None, DType, str] = None,
-    ) -> Drafts:
-        """Decodes all levels of all requests.
-
-        - ``hidden``: ``[n, L + 1, D]``, or ``[L + 1, D]`` for one request: h_0 and a state per placeholder; float32,
-          float16 or bfloat16, NumPy, the buffer protocol or DLPack, read in place. uint16 arrays need ``dtype="bf16"``.
-        - ``constraints``: one for all requests, or one per request, of the head's numbers of codes and, where both name
-          one, of its codebook; None: the decoder's index.
-        - ``widths``: beams, 1 .. M, one number or one per request.
-
-        Raises :class:`InvalidArgument` and others; the decoder can be used as before.
-        """
-        shape = tuple(hidden.shape) if hasattr(hidden, "shape") else np.asarray(hidden).shape
-        count = int(shape[0]) if len(shape) == 3 else 1
-        held = Session._constraints(constraints, count)
-        numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
-        drafts = Drafts(
-            np.empty(count, np.int32),
-            np.empty(count, np.int32),
-            np.empty((count, self.beams, self._levels), np.int32),
-            np.empty((count, self.beams), np.float32),
-            np.empty((count, self.beams), np.int64),
-        )
-        _native.draft_run(
-            self._handle,
-            hidden,
-            -1 if dtype is None else member(DType, dtype),
-            numbers,
-            Session._each(widths, np.int32, count, "widths"),
-            drafts.live,
-            drafts.errors,
-            drafts.sids,
-            drafts.scores,
-            drafts.ordinals,
-        )
-        del held  # keeps the constraints alive until here
-        return drafts
-
-    def _describe(self) -> str:
-        return f"{self.beams} beams of {self._levels} levels"
 
 
 def _numbers(value: Any) -> np.ndarray:

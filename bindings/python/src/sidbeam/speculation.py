@@ -23,7 +23,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import dtype_code, host, host_view
+from .arrays import argument, dtype_code, host, host_view, stream_number
 from .enums import DType
 from .errors import InvalidArgument
 from .handle import Handle
@@ -76,24 +76,32 @@ class Speculation(Handle):
     """Rounds of a target session and a draft session: begin, tree, [the draft's step, add, tree] while there are
     ``draft_slots``, then verify. :meth:`run` does all of it. It and its sessions are used by one thread at a time.
 
-    - ``target``, ``draft``: sessions on the CPU (speculation on CUDA is for C alone), in mode "search" or
-      "stochastic", with the same slots, levels, strategy and mode; the draft has at least as many beams. Columns,
-      normalization and temperatures may differ. Both are started by the caller, with the same constraints, and stay
-      when this is closed; while it is open they keep their memory, but a closed one is refused.
+    - ``target``, ``draft``: sessions on one device, in mode "search" or "stochastic", with the same slots, levels,
+      strategy and mode; the draft has at least as many beams. Columns, normalization and temperatures may differ. Both
+      are started by the caller, with the same constraints, and stay when this is closed; while it is open they keep
+      their memory, but a closed one is refused.
     - ``draft_levels``: most that are drafted in a round. The last level never is.
+    - ``stream``: on CUDA, of begin, add and verify, which wait for it; held. What else is enqueued for the sessions
+      must be ordered with it. The tree is on the host all the same, and logits and ``lse`` are on the device.
 
     Raises :class:`InvalidArgument` (sessions that do not fit each other: the message says in what),
-    :class:`OutOfMemory`.
+    :class:`OutOfMemory`, on CUDA :class:`DeviceError`.
     """
 
-    __slots__ = ("draft", "draft_levels", "target")
+    __slots__ = ("_stream", "draft", "draft_levels", "target")
 
     def __init__(
-        self, target: Session, draft: Session, *, draft_levels: int = 1, runtime: Optional[Runtime] = None
+        self,
+        target: Session,
+        draft: Session,
+        *,
+        draft_levels: int = 1,
+        stream: Any = None,
+        runtime: Optional[Runtime] = None,
     ) -> None:
-        self.target, self.draft, self.draft_levels = target, draft, draft_levels
+        self.target, self.draft, self.draft_levels, self._stream = target, draft, draft_levels, stream
         self._handle = _native.flat_speculation_create(
-            (runtime or target._runtime)._handle, target._handle, draft._handle, draft_levels
+            (runtime or target._runtime)._handle, target._handle, draft._handle, draft_levels, stream_number(stream)
         )
 
     def begin(self, slots: Union[None, int, Sequence[int]] = None) -> int:
@@ -132,24 +140,35 @@ class Speculation(Handle):
         Raises :class:`InvalidArgument` (rows for another number of nodes), :class:`BadState` (no round), and what
         :meth:`Session.step` raises. Where the first step fails, no slot has changed and the round goes on.
         """
-        several = None if lse is None else host(lse, np.float32, "lse")
+        several = argument(lse, np.float32, "lse", self.target._device)
         _native.speculation_verify(self._handle, logits, dtype_code(dtype), several)
 
     def run(
-        self, target: Model, draft: Model, slots: Union[None, int, Sequence[int]] = None
+        self,
+        target: Model,
+        draft: Model,
+        slots: Union[None, int, Sequence[int]] = None,
+        *,
+        upload: Optional[Callable[[np.ndarray], Any]] = None,
     ) -> SpeculationStats:
         """Runs slots (None: all) to their end, and gives :meth:`stats`.
 
         - ``target``: called with the complete tree of a round, for the logits of its nodes, ``[nodes, columns]``.
         - ``draft``: called with the tree so far, for the logits of the draft's beams, ``[n, N, columns]``: row (i, m)
           is that of node ``draft_nodes[i, m]``. Or ``[nodes, columns]``, of which those nodes alone are read.
+        - ``upload``: needed on CUDA, where both models give logits of the device, in the order of ``stream``: called
+          with an int32 array for a copy of it there, ``lambda array: torch.from_numpy(array).cuda()``.
         """
+        if upload is None and self.target._device[0] != _native.SIDBEAM_DEVICE_CPU:
+            raise InvalidArgument("upload is None, expected a function that copies an array to the device")
         while self.begin(slots) > 0:
             tree = self.tree()
             while len(tree.draft_slots) > 0:
                 rows = draft(tree)
-                by_node = tree.draft_nodes if len(rows.shape) == 2 else None
-                self.draft.step(rows, tree.draft_slots, row_map=by_node)
+                chosen, by_node = tree.draft_slots, tree.draft_nodes if len(rows.shape) == 2 else None
+                if upload is not None:
+                    chosen, by_node = upload(chosen.copy()), None if by_node is None else upload(by_node.copy())
+                self.draft.step(rows, chosen, row_map=by_node, stream=self._stream)
                 self.add()
                 tree = self.tree()
             self.verify(target(tree))

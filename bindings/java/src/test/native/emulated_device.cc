@@ -9,6 +9,18 @@ JNIEXPORT jlong JNICALL Java_io_sidbeam_EmulatedDevice_allocate(JNIEnv*, jclass,
   return cudaMalloc(&memory, static_cast<size_t>(bytes)) == cudaSuccess ? reinterpret_cast<jlong>(memory) : 0;
 }
 
+JNIEXPORT jlong JNICALL Java_io_sidbeam_EmulatedDevice_stream(JNIEnv*, jclass) {
+  cudaStream_t stream = nullptr;
+  return cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess ? reinterpret_cast<jlong>(stream) : 0;
+}
+
+JNIEXPORT jboolean JNICALL Java_io_sidbeam_EmulatedDevice_capture(JNIEnv*, jclass, jlong number, jboolean end) {
+  auto* stream = reinterpret_cast<cudaStream_t>(number);
+  if (!end) return cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+  cudaGraph_t graph = nullptr;
+  return cudaStreamEndCapture(stream, &graph) == cudaSuccess && cudaGraphDestroy(graph) == cudaSuccess;
+}
+
 // to_host: 1 from the device to the buffer, 0 the other way; first waits for all work.
 JNIEXPORT jboolean JNICALL Java_io_sidbeam_EmulatedDevice_copy(JNIEnv* env, jclass, jlong address, jobject buffer,
                                                                jlong bytes, jboolean to_host) {

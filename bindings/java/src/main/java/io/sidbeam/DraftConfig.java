@@ -11,9 +11,11 @@ public final class DraftConfig {
   DraftVerification verification = DraftVerification.TRIE;
   Normalization normalization = Normalization.FULL;
   int topK;
+  int deviceType = Native.SIDBEAM_DEVICE_CPU;
+  int deviceId;
 
   /**
-   * One request, one beam, verified by the trie.
+   * One request, one beam, verified by the trie, on the CPU.
    *
    * @param head held
    * @param index of the head's numbers of codes and, where both name one, of its codebook; held
@@ -86,6 +88,19 @@ public final class DraftConfig {
    */
   public DraftConfig topK(int topK) {
     this.topK = topK;
+    return this;
+  }
+
+  /**
+   * Puts the decoder on a CUDA device: see {@link DraftDecoder#runOn}. The weights are uploaded for the head's first
+   * decoder there, the index if it is not there yet; those of runs' catalogues must be.
+   *
+   * @param deviceId number of the device
+   * @return this
+   */
+  public DraftConfig cuda(int deviceId) {
+    deviceType = Native.SIDBEAM_DEVICE_CUDA;
+    this.deviceId = deviceId;
     return this;
   }
 }

@@ -15,7 +15,7 @@ import java.lang.ref.Reference;
  *
  * <p>It has the memory of the session's steps and is used by the thread that uses the session: a second one gets
  * {@link Status#BAD_STATE}. Closing it leaves the session as it is; it keeps the memory of a session that is closed
- * before it, which it then refuses to step.
+ * before it, which it then refuses to step. On CUDA it is closed when its work has ended.
  */
 public final class HiddenStep extends NativeObject {
   private final Session session;
@@ -32,14 +32,15 @@ public final class HiddenStep extends NativeObject {
   }
 
   /**
-   * Takes all memory: about that of one slot's logits. Fails with {@link Status#INVALID_ARGUMENT} or
-   * {@link Status#UNSUPPORTED} (a session on CUDA).
+   * Takes all memory: about that of one slot's logits, on CUDA of all slots'. Fails with
+   * {@link Status#INVALID_ARGUMENT}, {@link Status#UNSUPPORTED} (a session on another device than the layer) or
+   * {@link Status#NO_DEVICE}.
    *
-   * @param session on the CPU; held
-   * @param layer of the columns that the session's vocabulary has; held
+   * @param session held
+   * @param layer of the columns that the session's vocabulary has, on the session's device; held
    * @param path how logits are computed
-   * @param children products of beam and child that are held at a time, 20 bytes each; 0: 2^22, or as many as there can
-   *     be
+   * @param children products of beam and child that are held at a time, 20 bytes each, on CUDA 4; 0: 2^22, or as many
+   *     as there can be
    */
   public HiddenStep(Session session, OutputLayer layer, HiddenPath path, long children) {
     super(create(Buffers.given(session, "session"), Buffers.given(layer, "layer"), Buffers.given(path, "path"),
@@ -59,26 +60,38 @@ public final class HiddenStep extends NativeObject {
 
   /**
    * Advances slots of the session by one level; allocates nothing. Everything in {@link Step} means what it does there,
-   * with hidden states, {@link DType#F32}, in the place of logits; the soft-cap is the layer's. Fails as
-   * {@link Session#step(Step)} does, and with {@link Status#INVALID_ARGUMENT} (hidden states of another width or type,
-   * a child without a row of weights) or {@link Status#UNSUPPORTED} ({@link HiddenPath#CHILDREN} where a step reads
-   * more); then no slot has changed, except as sidbeam/hidden.h says.
+   * with hidden states, {@link DType#F32}, on CUDA of any type, in the place of logits; the soft-cap is the layer's.
+   * Fails as {@link Session#step(Step)} does, and with {@link Status#INVALID_ARGUMENT} (hidden states of another width
+   * or type, a child without a row of weights), {@link Status#NO_DEVICE} (hidden states on another device) or
+   * {@link Status#UNSUPPORTED} ({@link HiddenPath#CHILDREN} where a step reads more); then no slot has changed, except
+   * as sidbeam/hidden.h says.
    *
    * @param step hidden states [slots, rows, width], or [rows, width] with a row map
    */
   public void step(Step step) {
+    step(step, HiddenPath.FASTEST);
+  }
+
+  /**
+   * The same by a path of its own.
+   *
+   * @param step hidden states [slots, rows, width], or [rows, width] with a row map
+   * @param path {@link HiddenPath#FASTEST}: the object's
+   */
+  public void step(Step step, HiddenPath path) {
+    int way = Buffers.given(path, "path").code;
     Rows rows = step.rows;
     if (step.softCap != 0 || step.softCaps != null) {
       throw SidbeamException.invalid("softCap is given, expected none: that of the output layer counts");
     }
-    DevicePointer.check(Native.SIDBEAM_DEVICE_CPU, step.slots, "slots");
-    DevicePointer.check(Native.SIDBEAM_DEVICE_CPU, step.rowMap, "rowMap");
-    DevicePointer.check(Native.SIDBEAM_DEVICE_CPU, step.lse, "lse");
-    DevicePointer.check(Native.SIDBEAM_DEVICE_CPU, step.inverseTemperatures, "inverseTemperatures");
+    DevicePointer.check(session.deviceType, step.slots, "slots");
+    DevicePointer.check(session.deviceType, step.rowMap, "rowMap");
+    DevicePointer.check(session.deviceType, step.lse, "lse");
+    DevicePointer.check(session.deviceType, step.inverseTemperatures, "inverseTemperatures");
     try {
-      Native.flat_hidden_step(handle, step.slots, rows.memory, rows.elements, rows.dtype, rows.deviceType,
+      Native.flat_hidden_step(handle, way, step.slots, rows.memory, rows.elements, rows.dtype, rows.deviceType,
           rows.deviceId, rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, step.rowMap, step.lse,
-          step.inverseTemperature, step.inverseTemperatures);
+          step.inverseTemperature, step.inverseTemperatures, step.stream);
     } finally {
       Reference.reachabilityFence(this);
     }

@@ -20,26 +20,44 @@ public final class OutputLayer extends NativeObject {
   }
 
   /**
-   * Makes a layer, and measures what products cost, for about a millisecond. Fails with
-   * {@link Status#INVALID_ARGUMENT} or {@link Status#UNSUPPORTED} (weights on CUDA, or no libsidbeam_runner.so.1).
+   * Makes a layer, and on the CPU measures what products cost, for about a millisecond. Fails with
+   * {@link Status#INVALID_ARGUMENT}, {@link Status#NO_DEVICE} or {@link Status#UNSUPPORTED} (no
+   * libsidbeam_runner.so.1).
    *
    * @param weights [columns, width] with slots 0: row c has the inputs of column c. Read in place and held: they must
    *     not change while a step runs, and memory that is not the collector's must stay until the layer and its steps
-   *     are closed
-   * @param bias [columns], copied; null: none
+   *     are closed; on CUDA each row is aligned to 16 bytes
+   * @param bias [columns], copied; null: none; on CUDA see {@link #device}
    * @param softCap of the logits, as {@link Step#softCap}; 0: none
    */
   public OutputLayer(Rows weights, float[] bias, float softCap) {
-    super(create(Buffers.given(weights, "weights"), bias, softCap));
+    this(weights, bias, bias == null ? 0 : bias.length, softCap);
+  }
+
+  private OutputLayer(Rows weights, Object bias, long biases, float softCap) {
+    super(create(Buffers.given(weights, "weights"), bias, biases, softCap));
     this.weights = weights;
   }
 
-  private static long create(Rows weights, float[] bias, float softCap) {
+  /**
+   * A layer on CUDA.
+   *
+   * @param weights [columns, width] with slots 0, of {@link Rows#device}; as above
+   * @param bias [columns], in the device's memory too, read in place like the weights; null: none
+   * @param softCap of the logits, as {@link Step#softCap}; 0: none
+   * @return to be closed by the caller
+   */
+  public static OutputLayer device(Rows weights, DevicePointer bias, float softCap) {
+    DevicePointer.check(Buffers.given(weights, "weights").deviceType, bias, "bias");
+    return new OutputLayer(weights, bias, bias == null ? 0 : bias.count(), softCap);
+  }
+
+  private static long create(Rows weights, Object bias, long biases, float softCap) {
     if (weights.slots != 0) {
       throw SidbeamException.invalid("weights has " + weights.slots + " slots, expected 0: [columns, width]");
     }
-    if (bias != null && bias.length != weights.rows) {
-      throw SidbeamException.invalid("bias has " + bias.length + " elements, expected " + weights.rows);
+    if (bias != null && biases != weights.rows) {
+      throw SidbeamException.invalid("bias has " + biases + " elements, expected " + weights.rows);
     }
     NativeLibrary.loadRunner();
     try {

@@ -25,7 +25,7 @@ import java.util.Map;
  * the arrays of a {@link Step} are then in the device's memory, see sidbeam/session.h.
  */
 public final class Session extends NativeObject {
-  private final int deviceType;
+  final int deviceType;
   private final int slots;
   private final int beams;
   private final int levels;

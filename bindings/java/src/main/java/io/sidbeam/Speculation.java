@@ -23,6 +23,9 @@ import java.nio.FloatBuffer;
  * }
  * </pre>
  *
+ * <p>On CUDA the tree is on the host all the same, while the logits are on the device; the draft's step takes copies of
+ * draftSlots and draftNodes there.
+ *
  * <p>It and its sessions are used by one thread at a time: a second one gets {@link Status#BAD_STATE}. Closing it
  * leaves the sessions as they are; it keeps the memory of sessions that are closed before it, and then refuses to go
  * on.
@@ -43,26 +46,39 @@ public final class Speculation extends NativeObject {
   }
 
   /**
-   * Makes a speculation and all its memory. Fails with {@link Status#INVALID_ARGUMENT} (sessions that do not fit each
-   * other: the message says in what).
+   * On the CPU, or on CUDA's default stream.
    *
-   * @param runtime null: the default
-   * @param target on the CPU (speculation on CUDA is for C alone), of {@link Mode#SEARCH} or {@link Mode#STOCHASTIC};
-   *     held
-   * @param draft a session of its own with the same slots, levels, strategy and mode, and at least as many beams; held.
-   *     Columns, normalization and temperatures may differ
-   * @param draftLevels most levels that are drafted in a round, 1 .. 64; the last level never is
+   * @param runtime as below
+   * @param target as below
+   * @param draft as below
+   * @param draftLevels as below
    */
   public Speculation(Runtime runtime, Session target, Session draft, int draftLevels) {
+    this(runtime, target, draft, draftLevels, 0);
+  }
+
+  /**
+   * Makes a speculation and all its memory. Fails with {@link Status#INVALID_ARGUMENT} (sessions that do not fit each
+   * other: the message says in what), on CUDA with {@link Status#DEVICE_ERROR}.
+   *
+   * @param runtime null: the default
+   * @param target of {@link Mode#SEARCH} or {@link Mode#STOCHASTIC}; held
+   * @param draft a session of its own on the same device with the same slots, levels, strategy and mode, and at least
+   *     as many beams; held. Columns, normalization and temperatures may differ
+   * @param draftLevels most levels that are drafted in a round, 1 .. 64; the last level never is
+   * @param stream a cudaStream_t as a number, of begin, add and verify, which wait for it; borrowed until close. What
+   *     else is enqueued for the sessions must be ordered with it
+   */
+  public Speculation(Runtime runtime, Session target, Session draft, int draftLevels, long stream) {
     super(create(Runtime.orDefault(runtime), Buffers.given(target, "target"), Buffers.given(draft, "draft"),
-        draftLevels));
+        draftLevels, stream));
     this.target = target;
     this.draft = draft;
   }
 
-  private static long create(Runtime runtime, Session target, Session draft, int draftLevels) {
+  private static long create(Runtime runtime, Session target, Session draft, int draftLevels, long stream) {
     try {
-      return Native.flat_speculation_create(runtime.handle, target.handle, draft.handle, draftLevels);
+      return Native.flat_speculation_create(runtime.handle, target.handle, draft.handle, draftLevels, stream);
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(target);
@@ -144,7 +160,7 @@ public final class Speculation extends NativeObject {
    * @param logits [nodes, columns] with slots 0
    */
   public void verify(Rows logits) {
-    verify(logits, null);
+    verify(logits, (Object) null);
   }
 
   /**
@@ -157,8 +173,22 @@ public final class Speculation extends NativeObject {
    * @param lse [nodes] as {@link Step#lse}; null: computed
    */
   public void verify(Rows logits, FloatBuffer lse) {
+    verify(logits, (Object) Buffers.in(lse, "lse"));
+  }
+
+  /**
+   * The same on a device.
+   *
+   * @param logits [nodes, columns] with slots 0, of {@link Rows#device}
+   * @param lse float [nodes] in the device's memory
+   */
+  public void verify(Rows logits, DevicePointer lse) {
+    DevicePointer.check(target.deviceType, lse, "lse");
+    verify(logits, (Object) lse);
+  }
+
+  private void verify(Rows logits, Object sums) {
     Rows rows = Buffers.given(logits, "logits");
-    FloatBuffer sums = Buffers.in(lse, "lse");
     try {
       Native.flat_speculation_verify(handle, rows.memory, rows.elements, rows.dtype, rows.deviceType, rows.deviceId,
           rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, sums);

@@ -29,11 +29,11 @@ import org.junit.jupiter.api.io.TempDir;
 @EnabledIfSystemProperty(named = "sidbeam.test.model", matches = ".+",
     disabledReason = "the library was built without the runner")
 class DraftTest {
-  private static final int LEVELS = 3;
-  private static final int CODES = 8;
-  private static final int HIDDEN = 6;
+  static final int LEVELS = 3;
+  static final int CODES = 8;
+  static final int HIDDEN = 6;
   private static final int EMBEDDING = 5;
-  private static final int BEAMS = 4;
+  static final int BEAMS = 4;
 
   @TempDir
   Path folder;
@@ -69,7 +69,7 @@ class DraftTest {
   }
 
   /** A head with a GRU, of one type or the other, always of the same numbers. */
-  private DraftWeights weights(DType dtype) {
+  DraftWeights weights(DType dtype) {
     DraftWeights weights = new DraftWeights(dtype, HIDDEN, CODES, CODES, CODES).codebook("books")
         .transition(DraftTransition.GRU, EMBEDDING);
     int[] sizes = {CODES * 2 * HIDDEN, CODES, CODES * EMBEDDING, 3 * HIDDEN * EMBEDDING, 3 * HIDDEN,

@@ -14,6 +14,12 @@ final class EmulatedDevice {
 
   private static native long allocate(long bytes);
 
+  /** A new stream, which the default one neither waits for nor holds up; 0: none. Never destroyed. */
+  static native long stream();
+
+  /** Until the end, what is enqueued on the stream is not done; the end throws the graph away. */
+  static native boolean capture(long stream, boolean end);
+
   private static native boolean copy(long address, java.nio.Buffer host, long bytes, boolean toHost);
 
   private static DevicePointer put(java.nio.Buffer values, int count, int width) {

@@ -207,7 +207,7 @@ class HiddenTest {
     refused(invalid, "weights has 140 elements, too few", () -> new OutputLayer(Rows.dense(some, 0, 8, WIDTH)));
     refused(invalid, "config.width is 0", () -> new OutputLayer(Rows.dense(some, 0, CODES, 0)));
     refused(invalid, "config.soft_cap is -1", () -> new OutputLayer(Rows.dense(some, 0, CODES, WIDTH), bias, -1));
-    refused(Status.UNSUPPORTED, "weights are on a device, expected the CPU", () -> new OutputLayer(
-        Rows.device(new DevicePointer(64, 140), 0, DType.F32, 0, CODES, WIDTH, 0, 0)));
+    refused(invalid, "bias is in a device's memory, expected a buffer",
+        () -> OutputLayer.device(Rows.dense(some, 0, CODES, WIDTH), new DevicePointer(64, CODES), 0));
   }
 }

@@ -18,20 +18,24 @@ import org.junit.jupiter.api.Test;
 
 /** Strict rounds against plain search by the target alone, and relaxed draws. */
 class SpeculationTest {
-  private static final int CODES = 6;
-  private static final int SLOTS = 2;
+  static final int CODES = 6;
+  static final int SLOTS = 2;
 
-  private static Index index(long seed, int levels) {
+  static Index index(long seed, int levels) {
+    return index(null, seed, levels);
+  }
+
+  static Index index(Runtime runtime, long seed, int levels) {
     int[] codes = new int[levels];
     Arrays.fill(codes, CODES);
-    try (Builder builder = new Builder(new BuilderConfig(codes))) {
+    try (Builder builder = new Builder(new BuilderConfig(codes).runtime(runtime))) {
       builder.add(new Random(seed).ints(levels * 40L, 0, CODES).toArray());
       return builder.finish();
     }
   }
 
   /** Two models whose logits depend on the prefix alone, which they know by the tree's lists of ancestors. */
-  private static final class Host {
+  static final class Host {
     private final long seed;
     private final Map<Integer, Integer> codes = new HashMap<>(); // by place
 
