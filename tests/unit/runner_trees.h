@@ -132,6 +132,7 @@ inline std::unique_ptr<Lane> make_lane(const World& world, int32_t requests, con
   config.mode = world.mode;
   config.inverse_temperature = world.inverse_temperature;
   config.soft_cap = world.soft_cap;
+  config.target = best_cpu_target();
   const TreeSize size{world.levels(), world.beams, drafting.beams};
   ForwardLimits limits;
   limits.requests = requests, limits.tree_rows = size.rows(), limits.tree_slots = size.slots();
