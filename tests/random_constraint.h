@@ -29,8 +29,8 @@ struct SidRows {
   std::vector<int32_t> codes, lengths;
 };
 
-inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, const SidRows& rows,
-                                  bool variable, int32_t kinds = SIDBEAM_KIND_TRIE) {
+inline Builder make_builder(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, const SidRows& rows,
+                            bool variable, int32_t kinds = SIDBEAM_KIND_TRIE) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = static_cast<int32_t>(codes.size());
@@ -39,17 +39,27 @@ inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<in
   config.kinds = kinds;
   sidbeam_builder* builder = nullptr;
   check(sidbeam_builder_create(runtime, &config, &builder, &error), error);
-  const Builder owned(builder);
+  Builder owned(builder);
   const auto sids = static_cast<int64_t>(rows.lengths.size());
   check(sidbeam_builder_add(builder, rows.codes.data(), rows.lengths.data(), sids, nullptr, nullptr, &error), error);
-  sidbeam_index* index = nullptr;
-  check(sidbeam_builder_finish(builder, &index, &error), error);
-  const Index held(index);
-  sidbeam_constraint_config of = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  of.index = index;
+  return owned;
+}
+
+inline Constraint make_constraint(sidbeam_index* index) {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = index;
   sidbeam_constraint* constraint = nullptr;
-  check(sidbeam_constraint_create(&of, &constraint, &error), error);
+  check(sidbeam_constraint_create(&config, &constraint, &error), error);
   return Constraint(constraint);
+}
+
+inline Constraint make_constraint(sidbeam_runtime* runtime, const std::vector<int32_t>& codes, const SidRows& rows,
+                                  bool variable, int32_t kinds = SIDBEAM_KIND_TRIE) {
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  sidbeam_index* index = nullptr;
+  check(sidbeam_builder_finish(make_builder(runtime, codes, rows, variable, kinds).get(), &index, &error), error);
+  return make_constraint(Index(index).get());
 }
 
 inline SidRows random_sids(const std::vector<int32_t>& codes, int64_t sids, uint64_t seed, bool variable) {

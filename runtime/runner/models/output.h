@@ -39,8 +39,9 @@ class OutputColumns {
   int32_t like(int32_t level) const { return like_[level]; }
   // Of the logits, for the session; lives as long as this.
   const sidbeam_vocabulary& vocabulary() const { return vocabulary_; }
-  // Of a code, to feed it; -1: none.
+  // Of a code, to feed it; -1: none. (In an index that is damaged, what goes on may look like an end.)
   int32_t token(int32_t level, int32_t code) const {
+    if (static_cast<uint32_t>(code) >= static_cast<uint32_t>(codes_[level])) return -1;
     return maps_[level] != nullptr ? maps_[level][code] : static_cast<int32_t>(offsets_[level] + code);
   }
   // Of a code, V_l the end, among the columns of the logits; -1: none.

@@ -110,7 +110,8 @@ void RelaxedRounds::draft_slot(int32_t slot, const LevelRows& logits, const int3
   list(slot, number);
   const RelaxedLevel level = of_levels_.of(slot, number);
   for (int32_t m = 0; m < *level.fed; ++m) {
-    const bool good = weigh_node(slot, level, m, logits.logits + row_map[m] * logits.columns);
+    // (Without a row: a beam that has ended, as only an index that is damaged gives the session one.)
+    const bool good = row_map[m] >= 0 && weigh_node(slot, level, m, logits.logits + row_map[m] * logits.columns);
     const float score = draft_.beams().scores[int64_t{slot} * width_ + m];
     for (int64_t i = level.firsts[m]; i < level.firsts[m + 1]; ++i)
       level.draft[i] = good ? score + steps_[i] : -kInfinity;
@@ -139,10 +140,7 @@ void RelaxedRounds::verify_slot(const sidbeam_speculation_tree& tree, int64_t i,
   int32_t number = target_.beams().level[slot];
   int64_t first_row = tree.node_offsets[i];
   if (!of_levels_.of(slot, number).is_listed()) list(slot, number);
-  // The roots. (An index that is damaged may have given the session other beams.)
-  const Beams beams = beams_of(slot);
-  *beams.count = std::min(*beams.count, *of_levels_.of(slot, number).nodes);
-  for (int32_t m = 0; m < *beams.count; ++m) beams.beams[m].node = m;
+  find_roots(slot, of_levels_.of(slot, number));
   while (failures_[slot] == nullptr) {
     const RelaxedLevel level = of_levels_.of(slot, number);
     if (!weigh(slot, level, first_row, logits)) {
@@ -156,6 +154,20 @@ void RelaxedRounds::verify_slot(const sidbeam_speculation_tree& tree, int64_t i,
     if (!follow(slot, next)) return;
     first_row += *level.fed;
   }
+}
+
+// Beams that go on are the nodes that are fed, the others those that have ended, as list() has them. (An index that is
+// damaged may have given the session more beams, or fewer: those that it lacks are dropped.)
+void RelaxedRounds::find_roots(int32_t slot, const RelaxedLevel& level) {
+  const Beams beams = beams_of(slot);
+  int32_t kept = 0, ended = *level.fed;
+  for (const Beam& beam : beams) {
+    if (!beam.ended && kept == *level.fed) continue;
+    beams.beams[kept] = beam;
+    beams.beams[kept].node = beam.ended ? ended++ : kept;
+    ++kept;
+  }
+  *beams.count = kept;
 }
 
 bool RelaxedRounds::weigh(int32_t slot, const RelaxedLevel& level, int64_t first_row, const LevelRows& logits) {
@@ -239,8 +251,9 @@ void RelaxedRounds::keep_sequences(int32_t slot, const RelaxedLevel& level, cons
 bool RelaxedRounds::follow(int32_t slot, const RelaxedLevel& next) {
   if (!next.is_listed()) return false;
   for (Beam& beam : beams_of(slot)) {
-    const int64_t* end = next.sources + *next.nodes;
-    const int64_t* found = std::find(static_cast<const int64_t*>(next.sources), end, beam.extension);
+    const int64_t* first = next.sources + (beam.ended ? *next.fed : 0);
+    const int64_t* end = next.sources + (beam.ended ? *next.nodes : *next.fed);
+    const int64_t* found = std::find(first, end, beam.extension);
     if (found == end && !beam.ended) return false;
     if (found == end) add_ended(next, beam.extension, -kInfinity);
     beam.node = static_cast<int32_t>(found - next.sources);

@@ -65,6 +65,8 @@ class RelaxedRounds {
   bool weigh_node(int32_t slot, const RelaxedLevel& level, int32_t node, float* row);
   void draft_slot(int32_t slot, const LevelRows& logits, const int32_t* row_map);
   void verify_slot(const sidbeam_speculation_tree& tree, int64_t i, const LevelRows& logits);
+  // Which nodes the target's beams are where the round begins.
+  void find_roots(int32_t slot, const RelaxedLevel& level);
   // The target's log-probabilities of the extensions of its beams; false: a bad row.
   bool weigh(int32_t slot, const RelaxedLevel& level, int64_t first_row, const LevelRows& logits);
   // Returns the number of extensions in drawn_.
