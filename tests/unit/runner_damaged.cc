@@ -1,5 +1,5 @@
-// Rounds of speculation over an index whose sections are damaged, and which nobody has verified: whatever they find, they
-// end, and touch no memory but their own. SPDX-License-Identifier: Apache-2.0
+// Rounds of speculation over an index whose sections are damaged, and which nobody has verified: whatever they find,
+// they end, and touch no memory but their own. SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
 #include <filesystem>
