@@ -121,7 +121,7 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
-/* As in sidbeam_draft_config, on the CPU with the caller's thread alone. */
+/* As in sidbeam_draft_config; on the CPU runs take the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
                                                      int32_t normalization, int32_t top_k, int32_t device_type,
@@ -216,7 +216,7 @@ static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidd
   beams = fl_product(slots, decoder->results);
   codes = fl_product(beams, decoder->levels);
   if (decoder->device_type != SIDBEAM_DEVICE_CPU) {
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on a device, expected one on the CPU: there results stay");
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on a device, expected one on the CPU");
   } else if (FLAT_GIVEN(err, live, slots) && FLAT_GIVEN(err, errors, slots) && FLAT_GIVEN(err, sids, codes) &&
              FLAT_GIVEN(err, scores, beams) && FLAT_GIVEN(err, ordinals, beams) &&
              fl_runner_api->draft_decoder_run(call.decoder, &call.args, &result, err) == SIDBEAM_OK) {
@@ -256,7 +256,7 @@ static inline void flat_draft_decoder_enqueue(flat_handle* decoder, int32_t what
                        row_stride, constraints, widths, stream, &call, err))
     return;
   if (decoder->device_type == SIDBEAM_DEVICE_CPU) {
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device: there a run copies");
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device");
   } else if (what == FLAT_DRAFT_START) {
     (void)!fl_runner_api->draft_decoder_start(call.decoder, &call.args, err);
   } else if (FLAT_GIVEN(err, out, FLAT_DRAFTS_COUNT)) {

@@ -158,7 +158,8 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for what serves one thread at a time: builders, sessions, discs, steps from hidden states, speculations. */
+/* The same for what serves one thread at a time: builders, sessions, discs, draft decoders, steps from hidden states,
+ * speculations. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {

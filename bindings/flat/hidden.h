@@ -40,7 +40,7 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   const int64_t stride = config->row_stride == 0 ? width : fl_product(config->row_stride, size);
   int64_t row;
   if (config->device_type != SIDBEAM_DEVICE_CPU) return 1;
-  if (config->weights == NULL || config->columns < 1 || stride < width) return 1;
+  if (config->weights == NULL || config->columns < 1 || width < 1 || stride < width) return 1;
   if (copy) own->weights = malloc((size_t)fl_product(config->columns, width));
   if (config->bias != NULL) own->bias = malloc((size_t)fl_product(config->columns, sizeof(float)));
   if ((copy && own->weights == NULL) || (config->bias != NULL && own->bias == NULL)) {

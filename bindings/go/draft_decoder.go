@@ -28,9 +28,9 @@ type DraftConfig struct {
 // levels of many requests in one call. One goroutine at a time, except Close. On CUDA it is closed when its work has
 // ended, and products are rounded to the type of the weights.
 type DraftDecoder struct {
-	handle        *handle
-	beams, levels int
-	device        Device
+	handle                  *handle
+	requests, beams, levels int
+	device                  Device
 }
 
 // NewDraftDecoder makes a decoder and all its memory. It holds the head and the index, which may be closed before it.
@@ -41,12 +41,12 @@ func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 	if config.Head == nil || config.Index == nil {
 		return nil, invalid("Head or Index is nil, expected both")
 	}
-	beams := orOne(config.Beams)
+	requests, beams := orOne(config.Requests), orOne(config.Beams)
 	var box uintptr
 	f := newFailure()
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		box = native.Flat_draft_decoder_create(runtime, config.Head.handle.raw(), config.Index.handle.raw(),
-			orOne(config.Requests), beams, int(config.Verification), int(config.Normalization), saturate(config.TopK),
+			requests, beams, int(config.Verification), int(config.Normalization), saturate(config.TopK),
 			int(config.Device.Type), saturate(config.Device.ID), f.bytes())
 	}); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 	if err := f.done(); err != nil {
 		return nil, err
 	}
-	return &DraftDecoder{newHandle(box), beams, len(config.Head.info.Codes), config.Device}, nil
+	return &DraftDecoder{newHandle(box), requests, beams, len(config.Head.info.Codes), config.Device}, nil
 }
 
 // Close gives the decoder back, after the running call. Closing again does nothing.
@@ -102,8 +102,8 @@ func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
 	if err != nil {
 		return nil, err
 	}
-	if rows.Slots < 0 {
-		return nil, invalid("Hidden.Slots is %d, expected at least 1", rows.Slots)
+	if rows.Slots < 1 || rows.Slots > d.requests {
+		return nil, invalid("hidden.slots is %d, expected 1..%d", rows.Slots, d.requests)
 	}
 	n, all := rows.Slots, rows.Slots*d.beams
 	out := &Drafts{d.beams, d.levels, make([]int32, n), make([]int32, n), make([]int32, all*d.levels),

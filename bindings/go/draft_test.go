@@ -245,7 +245,10 @@ func TestDraftDecoderRefuses(t *testing.T) {
 	refused("hidden has 20 elements, too few", func(a *sidbeam.DraftArgs) { a.Hidden.F32 = a.Hidden.F32[:20] })
 	refused("widths[0] is 5, expected", func(a *sidbeam.DraftArgs) { a.Widths = []int32{5} })
 	refused("widths has 0 elements, expected at least 1", func(a *sidbeam.DraftArgs) { a.Widths = []int32{} })
-	refused("Slots is -1, expected", func(a *sidbeam.DraftArgs) { a.Hidden.Slots = -1 })
+	refused("hidden.slots is -1, expected 1..1", func(a *sidbeam.DraftArgs) { a.Hidden.Slots = -1 })
+	refused("hidden.slots is 4611686018427387904, expected 1..1", func(a *sidbeam.DraftArgs) {
+		a.Hidden.Slots, a.Hidden.SlotStride = 1<<62, sidbeam.Broadcast
+	})
 	others := draftIndex(t, "others", sidbeam.KindTrie)
 	refused("constraints[0] is of codebook 'others', expected 'books'", func(a *sidbeam.DraftArgs) {
 		a.Constraints = []sidbeam.Constrainer{others}

@@ -80,15 +80,15 @@ static void decoders_of_another_device_are_refused(void) {
   void* states = on_device(zeros, sizeof zeros);
   int64_t places[FLAT_DRAFTS_COUNT] = {0}, ordinals[2];
   REFUSED(run(decoder, states, SIDBEAM_DEVICE_CUDA, ordinals), SIDBEAM_UNSUPPORTED,
-          "draft decoder is on a device, expected one on the CPU: there results stay");
+          "draft decoder is on a device, expected one on the CPU");
   REFUSED(enqueue(here, FLAT_DRAFT_RUN, zeros, SIDBEAM_DEVICE_CPU, places), SIDBEAM_UNSUPPORTED,
-          "draft decoder is on the CPU, expected one on a device: there a run copies");
+          "draft decoder is on the CPU, expected one on a device");
   REFUSED(enqueue(decoder, FLAT_DRAFT_RUN, states, SIDBEAM_DEVICE_CUDA, NULL), SIDBEAM_INVALID_ARGUMENT,
           "out is missing, expected 5 elements");
   OKAY(enqueue(decoder, FLAT_DRAFT_RUN, states, SIDBEAM_DEVICE_CUDA, places));
   flat_free(decoder);
   REFUSED(enqueue(here, FLAT_DRAFT_RUN, zeros, SIDBEAM_DEVICE_CPU, places), SIDBEAM_UNSUPPORTED,
-          "draft decoder is on the CPU, expected one on a device: there a run copies"); /* nothing stays entered */
+          "draft decoder is on the CPU, expected one on a device"); /* nothing stays entered */
   flat_free(here);
   free_rig(&r);
   CHECK_INT(returned(), 1);

@@ -81,10 +81,20 @@ static void a_step_holds_its_session_and_its_layer(void) {
   }
 }
 
+/* Nothing is copied of what the library refuses: here it would be no elements, for ages. */
+static void a_layer_without_width_is_refused(void) {
+  const float weights[1] = {0};
+  volatile int64_t width = 0; /* of a constant the compiler makes no loop */
+  REFUSED(flat_output_layer_create((flat_memory){(void*)(uintptr_t)weights}, 1, SIDBEAM_DTYPE_F32, 0, 0, INT64_MAX,
+                                   width, 0, no_f32, 0, 1, &err),
+          SIDBEAM_INVALID_ARGUMENT, "config.columns is 9223372036854775807, expected 1..2147483647");
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(a_speculation_holds_its_sessions_and_views_hold_it),
       TEST(a_step_holds_its_session_and_its_layer),
+      TEST(a_layer_without_width_is_refused),
   };
   return RUN_TESTS(tests);
 }

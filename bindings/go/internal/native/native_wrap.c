@@ -485,7 +485,8 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for what serves one thread at a time: builders, sessions, discs, steps from hidden states, speculations. */
+/* The same for what serves one thread at a time: builders, sessions, discs, draft decoders, steps from hidden states,
+ * speculations. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {
@@ -2909,7 +2910,7 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
-/* As in sidbeam_draft_config, on the CPU with the caller's thread alone. */
+/* As in sidbeam_draft_config; on the CPU runs take the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
                                                      int32_t normalization, int32_t top_k, int32_t device_type,
@@ -3004,7 +3005,7 @@ static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidd
   beams = fl_product(slots, decoder->results);
   codes = fl_product(beams, decoder->levels);
   if (decoder->device_type != SIDBEAM_DEVICE_CPU) {
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on a device, expected one on the CPU: there results stay");
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on a device, expected one on the CPU");
   } else if (FLAT_GIVEN(err, live, slots) && FLAT_GIVEN(err, errors, slots) && FLAT_GIVEN(err, sids, codes) &&
              FLAT_GIVEN(err, scores, beams) && FLAT_GIVEN(err, ordinals, beams) &&
              fl_runner_api->draft_decoder_run(call.decoder, &call.args, &result, err) == SIDBEAM_OK) {
@@ -3044,7 +3045,7 @@ static inline void flat_draft_decoder_enqueue(flat_handle* decoder, int32_t what
                        row_stride, constraints, widths, stream, &call, err))
     return;
   if (decoder->device_type == SIDBEAM_DEVICE_CPU) {
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device: there a run copies");
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device");
   } else if (what == FLAT_DRAFT_START) {
     (void)!fl_runner_api->draft_decoder_start(call.decoder, &call.args, err);
   } else if (FLAT_GIVEN(err, out, FLAT_DRAFTS_COUNT)) {
@@ -3105,7 +3106,7 @@ static inline int fl_copy_layer(fl_output_layer* own, int copy, sidbeam_output_l
   const int64_t stride = config->row_stride == 0 ? width : fl_product(config->row_stride, size);
   int64_t row;
   if (config->device_type != SIDBEAM_DEVICE_CPU) return 1;
-  if (config->weights == NULL || config->columns < 1 || stride < width) return 1;
+  if (config->weights == NULL || config->columns < 1 || width < 1 || stride < width) return 1;
   if (copy) own->weights = malloc((size_t)fl_product(config->columns, width));
   if (config->bias != NULL) own->bias = malloc((size_t)fl_product(config->columns, sizeof(float)));
   if ((copy && own->weights == NULL) || (config->bias != NULL && own->bias == NULL)) {

@@ -127,7 +127,8 @@ class DraftDecoder(Handle):
         stream: Any = None,
     ) -> None:
         """The first half of :meth:`run` on CUDA, for CUDA graphs, which hold the second alone: starts as many requests
-        as there are hidden states, which it does not read, and holds the constraints until the next start."""
+        as there are hidden states, which it does not read, and holds the constraints until the next start. Raises what
+        :meth:`run` raises, and :class:`Unsupported` on the CPU."""
         count, chosen, several, held = self._requests(hidden, constraints, widths)
         self._enqueue(_native.FLAT_DRAFT_START, hidden, count, dtype, chosen, several, stream)
         del held

@@ -11,6 +11,7 @@ import java.lang.ref.Reference;
  */
 public final class DraftDecoder extends NativeObject {
   private final int deviceType;
+  private final int requests;
   private final int beams;
   private final int levels;
 
@@ -25,6 +26,7 @@ public final class DraftDecoder extends NativeObject {
   public DraftDecoder(DraftConfig config) {
     super(create(Buffers.given(config, "config")));
     deviceType = config.deviceType;
+    requests = config.requests == 0 ? 1 : config.requests;
     beams = config.beams;
     levels = config.head.info().levels();
   }
@@ -69,9 +71,12 @@ public final class DraftDecoder extends NativeObject {
     }
     Rows rows = Buffers.given(hidden, "hidden");
     Constraint[] constraints = Constraint.of(catalogues);
-    int requests = Math.toIntExact(rows.slots);
-    int all = Math.multiplyExact(requests, beams);
-    Drafts drafts = new Drafts(beams, levels, new int[requests], new int[requests],
+    if (rows.slots < 1 || rows.slots > requests) {
+      throw SidbeamException.invalid("hidden.slots is " + rows.slots + ", expected 1.." + requests);
+    }
+    int count = (int) rows.slots;
+    int all = Math.multiplyExact(count, beams);
+    Drafts drafts = new Drafts(beams, levels, new int[count], new int[count],
         new int[Math.multiplyExact(all, levels)], new float[all], new long[all]);
     try {
       Native.flat_draft_decoder_run(handle, rows.memory, rows.elements, rows.dtype, rows.deviceType, rows.deviceId,
@@ -86,8 +91,8 @@ public final class DraftDecoder extends NativeObject {
 
   /**
    * Enqueues a run of a decoder on CUDA, and does not wait for it. Fails as {@link #run(Rows, Catalogue[], int[])}
-   * does, and with {@link Status#BAD_STATE} (an index that is not on the device, a stream that is being captured) or
-   * {@link Status#DEVICE_ERROR}.
+   * does, and with {@link Status#UNSUPPORTED} (a decoder on the CPU), {@link Status#BAD_STATE} (an index that is
+   * not on the device, a stream that is being captured) or {@link Status#DEVICE_ERROR}.
    *
    * @param hidden [requests, L + 1, D], of {@link Rows#device}
    * @param catalogues [requests], an entry null: the decoder's index; null: that for all

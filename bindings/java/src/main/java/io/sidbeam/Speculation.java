@@ -160,7 +160,7 @@ public final class Speculation extends NativeObject {
    * @param logits [nodes, columns] with slots 0
    */
   public void verify(Rows logits) {
-    verify(logits, (Object) null);
+    verify(logits, null);
   }
 
   /**
@@ -173,21 +173,21 @@ public final class Speculation extends NativeObject {
    * @param lse [nodes] as {@link Step#lse}; null: computed
    */
   public void verify(Rows logits, FloatBuffer lse) {
-    verify(logits, (Object) Buffers.in(lse, "lse"));
+    stepTarget(logits, Buffers.in(lse, "lse"));
   }
 
   /**
-   * The same on a device.
+   * The same on a device, with sums that are there too.
    *
    * @param logits [nodes, columns] with slots 0, of {@link Rows#device}
-   * @param lse float [nodes] in the device's memory
+   * @param lse float [nodes] in the device's memory; null: computed
    */
-  public void verify(Rows logits, DevicePointer lse) {
+  public void verifyOn(Rows logits, DevicePointer lse) {
     DevicePointer.check(target.deviceType, lse, "lse");
-    verify(logits, (Object) lse);
+    stepTarget(logits, lse);
   }
 
-  private void verify(Rows logits, Object sums) {
+  private void stepTarget(Rows logits, Object sums) {
     Rows rows = Buffers.given(logits, "logits");
     try {
       Native.flat_speculation_verify(handle, rows.memory, rows.elements, rows.dtype, rows.deviceType, rows.deviceId,

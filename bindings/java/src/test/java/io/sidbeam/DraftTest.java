@@ -220,6 +220,8 @@ class DraftTest {
     refused(invalid, "hidden.rows is 3, expected 4", () -> decoder.run(Rows.dense(Buffers.floats(18), 1, 3, HIDDEN)));
     refused(invalid, "hidden.slots is 2, expected 1..1",
         () -> decoder.run(Rows.dense(Buffers.floats(48), 2, LEVELS + 1, HIDDEN)));
+    refused(invalid, "hidden.slots is 1099511627776, expected 1..1",
+        () -> decoder.run(Rows.dense(Buffers.floats(24), 1L << 40, LEVELS + 1, HIDDEN)));
     refused(invalid, "hidden has 20 elements, too few",
         () -> decoder.run(Rows.dense(Buffers.floats(20), 1, LEVELS + 1, HIDDEN)));
     Rows good = Rows.dense(Buffers.floats(24), 1, LEVELS + 1, HIDDEN);

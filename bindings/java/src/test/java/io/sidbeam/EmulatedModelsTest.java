@@ -304,7 +304,7 @@ class EmulatedModelsTest {
       Rows rows = Rows.dense(Buffers.floats(new float[] {5, 4, 3, 2, 1, 0}), 0, 1, SpeculationTest.CODES);
       refused(Status.INVALID_ARGUMENT, "lse is memory of the host",
           () -> speculation.verify(there(rows), Buffers.floats(1)));
-      speculation.verify(there(rows), EmulatedDevice.floats(5));
+      speculation.verifyOn(there(rows), EmulatedDevice.floats(5));
       assertArrayEquals(new float[] {0, -1, -2}, floats(target.deviceBeams().scores()));
       refused(Status.INVALID_ARGUMENT, "lse is in a device's memory, expected a buffer", () -> onTheCpu(index));
     }
@@ -313,7 +313,7 @@ class EmulatedModelsTest {
   private static void onTheCpu(Index index) {
     try (Session target = new Session(new SessionConfig(index)); Session draft = new Session(new SessionConfig(index));
         Speculation speculation = new Speculation(target, draft, 1)) {
-      speculation.verify(Rows.dense(Buffers.floats(6), 0, 1, 6), new DevicePointer(64, 1));
+      speculation.verifyOn(Rows.dense(Buffers.floats(6), 0, 1, 6), new DevicePointer(64, 1));
     }
   }
 }

@@ -247,7 +247,7 @@ class SpeculationTest {
       refused(invalid, "mask has 59 elements, expected at least 60", () -> speculation.mask(Buffers.bytes(59), 15));
       refused(invalid, "mask is read-only", () -> speculation.mask(Buffers.bytes(60).asReadOnlyBuffer(), 15));
       assertEquals(0, target.beams().level().get(0));
-      speculation.verify(rows(0, 4)); // the round goes on
+      speculation.verify(rows(0, 4), null); // the round goes on
       assertEquals(2, target.beams().level().get(0));
       speculation.close();
       speculation.close();
