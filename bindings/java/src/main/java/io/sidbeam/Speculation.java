@@ -23,8 +23,8 @@ import java.nio.FloatBuffer;
  * }
  * </pre>
  *
- * <p>On CUDA the tree is on the host all the same, while the logits are on the device; the draft's step takes copies of
- * draftSlots and draftNodes there.
+ * <p>On CUDA the tree is on the host all the same, while the logits are on the device, and so are sums of
+ * {@link #verifyOn}; the draft's step takes copies of draftSlots and draftNodes there.
  *
  * <p>It and its sessions are used by one thread at a time: a second one gets {@link Status#BAD_STATE}. Closing it
  * leaves the sessions as they are; it keeps the memory of sessions that are closed before it, and then refuses to go
