@@ -100,7 +100,7 @@ def test_drafts_are_as_the_equations_say(tmp_path: Any, index: sidbeam.Index, tr
     assert (head.info.transition.name.lower(), head.info.input.name.lower()) == (transition, input)
     assert (head.info.levels, head.info.hidden, head.info.codes) == (L, D, (V,) * L)
     hidden, valid = hidden_states(5), valid_sids(index)
-    decoder = draft.DraftDecoder(head, index, beams=M, requests=5)
+    decoder = sidbeam.DraftDecoder(head, index, beams=M, requests=5)
     head.close()
     drafts = decoder.run(hidden)
     assert drafts.live.tolist() == [M] * 5 and not drafts.errors.any()

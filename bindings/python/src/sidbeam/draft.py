@@ -284,6 +284,3 @@ def write(
         codebook,
         bool(allow_attribute_loss),
     )
-
-
-from .draft_decoder import DraftDecoder as DraftDecoder, Drafts as Drafts  # noqa: E402  it imports the names above
