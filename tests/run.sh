@@ -121,7 +121,7 @@ tsan() {
   local targets="capi_threads capi_step_threads test_flat_threads unit_thread_tests runner_thread_tests"
   targets+=" capi_runner_callbacks capi_runner_draws capi_runner_queue capi_runner_results capi_runner_shared_kv"
   targets+=" capi_runner_speculate"
-  # What the others of these tests show already, in less time.
+  # The first has no threads, the second is not built here.
   local without='^unit\.IndexVerify\.EveryByte|^bindings\.flat_runner'
   build tsan -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=OFF
   "${fixed[@]}" ctest --preset tsan -j "$jobs" -L threads -E "$without" --no-tests=error

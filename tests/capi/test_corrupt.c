@@ -134,7 +134,8 @@ static void use_damaged(const specimen* s, const unsigned char* data, int64_t si
 #define SIDBEAM_SANITIZED 0
 #endif
 
-/* Sanitizers take the longer for it: then of each byte all bits alone, and fewer rounds of noise. */
+/* Fewer under sanitizers, which take longer: each byte is changed in all of its bits, but not in its last bit too, and
+ * there are fewer rounds of noise. */
 static const unsigned char masks[] = {0xff, 0x01};
 enum { MASKS = SIDBEAM_SANITIZED ? 1 : 2, ROUNDS = SIDBEAM_SANITIZED ? 90 : 300 };
 

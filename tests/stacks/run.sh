@@ -30,8 +30,11 @@ unpack() {
   if [ ! -x "$venv/bin/uv" ]; then
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps -r tests/stacks/requirements/uv.txt || true
   fi
-  VIRTUAL_ENV=$venv UV_CACHE_DIR=$PIP_CACHE_DIR/uv UV_DEFAULT_INDEX=${PIP_INDEX_URL:-https://pypi.org/simple} \
-    SSL_CERT_FILE=${PIP_CERT:-${SSL_CERT_FILE:-}} "$venv/bin/uv" pip install --quiet --no-deps -r "$1" ||
+  # uv does not read pip's settings.
+  local settings=(VIRTUAL_ENV="$venv" UV_CACHE_DIR="$PIP_CACHE_DIR/uv")
+  [ -z "${PIP_INDEX_URL:-}" ] || settings+=(UV_DEFAULT_INDEX="$PIP_INDEX_URL")
+  [ -z "${PIP_CERT:-}" ] || settings+=(SSL_CERT_FILE="$PIP_CERT")
+  env "${settings[@]}" "$venv/bin/uv" pip install --quiet --no-deps -r "$1" ||
     "$venv/bin/pip" install --quiet --disable-pip-version-check --no-deps --no-compile -r "$1"
 }
 

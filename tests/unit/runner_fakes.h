@@ -59,7 +59,7 @@ struct World {
   int32_t strategy = SIDBEAM_STRATEGY_TRIE, normalization = SIDBEAM_NORMALIZE_FULL, mode = SIDBEAM_MODE_SEARCH;
   float inverse_temperature = 0.0F, soft_cap = 0.0F;
   bool variable = false;
-  bool damaged = false;          // the index: beams may be anything
+  bool damaged = false;          // the index is, so that its beams may be anything
   std::vector<int64_t> offsets;  // of the vocabulary
   int64_t tokens = 0;            // of the model; the last one is the end
   std::unique_ptr<OutputColumns> output;

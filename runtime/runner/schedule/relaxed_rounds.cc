@@ -110,8 +110,7 @@ void RelaxedRounds::draft_slot(int32_t slot, const LevelRows& logits, const int3
   list(slot, number);
   const RelaxedLevel level = of_levels_.of(slot, number);
   for (int32_t m = 0; m < *level.fed; ++m) {
-    // (Without a row: a beam that has ended, as only an index that is damaged gives the session one.)
-    const bool good = row_map[m] >= 0 && weigh_node(slot, level, m, logits.logits + row_map[m] * logits.columns);
+    const bool good = weigh_node(slot, level, m, logits.logits + row_map[m] * logits.columns);
     const float score = draft_.beams().scores[int64_t{slot} * width_ + m];
     for (int64_t i = level.firsts[m]; i < level.firsts[m + 1]; ++i)
       level.draft[i] = good ? score + steps_[i] : -kInfinity;

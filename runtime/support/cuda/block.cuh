@@ -29,7 +29,8 @@ __device__ __forceinline__ Shared& shared_memory() {
 #endif
 }
 
-// The sum of the values of this lane and those before.
+// The sum of the values of this lane and those before. (CUB's takes a few instructions fewer, but reading it takes nvcc
+// four seconds a file.)
 template <class T>
 __device__ __forceinline__ T warp_sum_through(T value) {
   for (int step = 1; step < kWarp; step *= 2) {
