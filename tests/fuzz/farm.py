@@ -2,6 +2,7 @@
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
+import concurrent.futures
 import datetime
 import json
 import os
@@ -53,6 +54,7 @@ class Farm:
     def __init__(self, names, seconds):
         self.targets = [Target(name) for name in names]
         self.seconds = seconds
+        self.jobs = int(os.environ.get("SIDBEAM_JOBS", os.cpu_count()))
         self.lock = threading.Lock()
         self.processes = set()
         self.stopped = False
@@ -105,8 +107,7 @@ class Farm:
                 process.send_signal(signal.SIGINT)
 
     def run(self):
-        count = int(os.environ.get("SIDBEAM_JOBS", os.cpu_count()))
-        workers = [threading.Thread(target=self.work) for _ in range(count)]
+        workers = [threading.Thread(target=self.work) for _ in range(self.jobs)]
         signal.signal(signal.SIGINT, self.stop)
         signal.signal(signal.SIGTERM, self.stop)
         for worker in workers:
@@ -117,7 +118,7 @@ class Farm:
 
 
 def reduce_corpus(target):
-    """Keeps the smallest inputs that reach as much; returns files, edges and features."""
+    """Keeps the smallest inputs that reach as much; returns how many, and the edges and features they reach."""
     reduced = target.folder / "reduced"
     shutil.rmtree(reduced, ignore_errors=True)
     reduced.mkdir()
@@ -129,7 +130,8 @@ def reduce_corpus(target):
     counted = subprocess.run([binary(target.name), *LIMITS, "-runs=0", target.corpus], capture_output=True, text=True,
                              errors="replace").stderr
     found = re.findall(r"cov: (\d+) ft: (\d+)", counted)
-    return len(list(target.corpus.iterdir())), *(map(int, found[-1]) if found else (0, 0))
+    edges, features = map(int, found[-1]) if found else (0, 0)
+    return {"corpus": len(list(target.corpus.iterdir())), "edges": edges, "features": features}
 
 
 def measure_lines(target):
@@ -153,6 +155,14 @@ def measure_lines(target):
                 count = file["summary"]["lines"]
                 lines[room] = (covered + count["covered"], total + count["count"])
     return lines
+
+
+def count(target, lines):
+    """Reduces the target's corpus; returns what results.json says of it."""
+    counts = reduce_corpus(target)
+    if lines:
+        counts["lines"] = measure_lines(target)
+    return counts
 
 
 def git(*arguments):
@@ -212,12 +222,9 @@ def main():
     farm = Farm(names, options.hours * 3600)
     begin = time.time()
     farm.run()
-    counted = {}
-    for target in farm.targets:
-        files, edges, features = reduce_corpus(target)
-        counted[target.name] = {"corpus": files, "edges": edges, "features": features}
-        if options.lines:
-            counted[target.name]["lines"] = measure_lines(target)
+    with concurrent.futures.ThreadPoolExecutor(farm.jobs) as pool:
+        counts = pool.map(lambda target: count(target, options.lines), farm.targets)
+    counted = {target.name: found for target, found in zip(farm.targets, counts)}
     if options.no_results:
         print(json.dumps(counted))
     else:
