@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from pathlib import Path
 from typing import Any, Callable
 
 import numpy as np
@@ -282,4 +283,48 @@ def test_fork_then_new_objects() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         """
     )
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+_LOADS = {
+    "close": ("index.close()", "index.close()", 20),
+    "default runtime": ("runtime_or_default(None).close()", "runtime_or_default(None)", 20),
+    "log": ("loud._hand_over_log()", "sidbeam.Index.open(path, runtime=loud)", 150),
+}
+
+
+@pytest.mark.parametrize("load", _LOADS)
+def test_a_child_of_busy_threads_waits_for_none_of_them(load: str, tmp_path: Path) -> None:
+    """With locks that know nothing of forks a child waits for ever, at the latest after half of the forks or so."""
+    of_threads, of_child, forks = _LOADS[load]
+    program = f"""
+        import os, signal, sys, threading, warnings, sidbeam
+        from sidbeam.runtime import runtime_or_default
+        warnings.simplefilter("ignore")  # Python 3.12 warns of every fork beside threads
+        path = sys.argv[1]
+        quiet, loud = sidbeam.Runtime(), sidbeam.Runtime(log=lambda level, message: None)
+        index = sidbeam.Index.build([(0, 1), (2, 2)], codes=[4, 4], path=path, runtime=quiet)
+        at_work = threading.Semaphore(0)
+        def work():
+            {of_threads}
+            at_work.release()
+            while True:
+                {of_threads}
+        for _ in range(2):
+            threading.Thread(target=work, daemon=True).start()
+        for _ in range(2):
+            at_work.acquire()
+        for _ in range({forks}):
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)  # a limit: it ends a child that hangs
+                {of_child}
+                os._exit(0)
+            ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            if ended != 0:
+                break
+        print(ended, flush=True)
+        os._exit(0)
+        """
+    done = run(program, str(tmp_path / "i.sidx"))
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr

@@ -6,7 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import copy
-import threading
+import os
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 try:
@@ -16,6 +16,7 @@ except ImportError as missing:
     raise ImportError('sidbeam.transformers needs both: pip install torch "transformers>=5"') from missing
 from torch import Tensor
 
+from . import forks
 from . import torch as ops
 from .arrays import stream_of
 from .constraint_set import ConstraintSet
@@ -137,15 +138,15 @@ class Sessions:
 
     def __init__(self, sids: SidTokens) -> None:
         self._sids = sids
-        self._idle: list[tuple[SessionKey, Session]] = []  # the most recently used one last
-        self._lock = threading.Lock()
+        # The most recently used one last, each with the process that made it: a child has no use for its parent's.
+        self._idle: list[tuple[SessionKey, int, Session]] = []
 
     def take(self, key: SessionKey) -> Session:
         """A session for one call."""
-        with self._lock:
+        with forks.lock:
             for i in reversed(range(len(self._idle))):
-                if self._idle[i][0] == key:
-                    return self._idle.pop(i)[1]
+                if self._idle[i][:2] == (key, os.getpid()):
+                    return self._idle.pop(i)[2]
         return Session(
             max(self._sids.constraints, key=lambda c: c.info.levels),
             slots=key.requests,
@@ -157,8 +158,8 @@ class Sessions:
         )
 
     def give_back(self, key: SessionKey, session: Session) -> None:
-        with self._lock:
-            self._idle.append((key, session))
+        with forks.lock:
+            self._idle.append((key, os.getpid(), session))
             del self._idle[:-_SESSIONS]
 
 

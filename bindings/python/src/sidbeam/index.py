@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import operator
 import os
-import threading
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, catalogue, static
+from . import _native, catalogue, forks, static
 from .arrays import host, stream_number
 from .build import Build, Progress
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
@@ -24,12 +23,11 @@ Path = Union[str, os.PathLike[str]]
 # Buffers that indexes read in place, by number, until the library gives them back.
 _loans: dict[int, Any] = {}
 _loan_numbers = itertools.count(1)
-_loans_lock = threading.Lock()
 
 
 def _collect_loans() -> None:
     numbers = np.zeros(64, np.int64)
-    with _loans_lock:
+    with forks.lock:  # so that they are gone when any thread's call returns
         while count := _native.flat_returned_loans(numbers):
             for number in numbers[:count].tolist():
                 _loans.pop(number, None)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import threading
 from typing import Any, Callable, Optional, Union
 
-from . import _native
+from . import _native, forks
 from .enums import LogLevel
 from .handle import Handle
 
@@ -67,14 +66,13 @@ class Runtime(Handle):
 
 
 _default: Optional[Runtime] = None
-_default_lock = threading.Lock()
 
 
 def runtime_or_default(runtime: Optional[Runtime]) -> Runtime:
     global _default
     if runtime is not None:
         return runtime
-    with _default_lock:
+    with forks.lock:
         if _default is None or _default.closed:
             _default = Runtime()
         return _default
