@@ -8,6 +8,9 @@
 #ifndef SIDBEAM_FLAT_EVENTS_H
 #define SIDBEAM_FLAT_EVENTS_H
 
+#include <pthread.h>
+#include <unistd.h>
+
 /* What flat_events_next returns. */
 enum { FLAT_EVENT_END = 0, FLAT_EVENT_DONE = 1, FLAT_EVENT_ADJUST = 2 };
 
@@ -59,6 +62,7 @@ typedef struct fl_events {
   pthread_cond_t changed;
   fl_event *first, **last;
   int32_t ended, owners;
+  pid_t process; /* a child has not the threads that may have locked it: there it is left as it is */
 } fl_events;
 
 /* A request from its submission until its result is taken; the arrays lie behind it. */
@@ -94,12 +98,14 @@ static inline fl_events* fl_make_events(void) {
   pthread_cond_init(&events->changed, NULL);
   events->last = &events->first;
   events->owners = 1;
+  events->process = getpid();
   return events;
 }
 
 /* Forgets one owner, the runner or a handle; with the last the queue goes, and results that nobody took. */
 static inline void fl_drop_events(fl_events* events) {
   int32_t left;
+  if (events->process != getpid()) return;
   pthread_mutex_lock(&events->mutex);
   left = --events->owners;
   pthread_mutex_unlock(&events->mutex);

@@ -2,21 +2,21 @@
 #ifndef SIDBEAM_FLAT_RUNNER_H
 #define SIDBEAM_FLAT_RUNNER_H
 
-#include <unistd.h>
-
 #ifndef SWIG
 /* What a runner's handle holds. */
 typedef struct fl_runner {
   sidbeam_runner* runner;
   fl_events* events;
   int32_t beams, levels, adjusts;
-  pid_t process; /* a child inherits it, but not the lanes' threads: there it is never closed */
 } fl_runner;
 #endif
 
+/* A child inherits it, but not the lanes' threads: there it is never closed. */
+static inline int fl_is_inherited(const fl_runner* runner) { return runner->events->process != getpid(); }
+
 static inline void fl_destroy_runner(void* object) {
   fl_runner* runner = (fl_runner*)object;
-  if (runner->process != getpid()) return;
+  if (fl_is_inherited(runner)) return;
   fl_runner_api->runner_destroy(runner->runner);
   fl_end_events(runner->events);
   free(runner);
@@ -90,7 +90,6 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
   made->beams = config->beams;
   made->levels = info.levels;
   made->adjusts = adjusts;
-  made->process = getpid();
   if (adjusts) {
     config->adjust = fl_adjust;
     config->adjust_context = made->events;
@@ -358,7 +357,7 @@ static inline void flat_runner_close(flat_handle* runner, sidbeam_error* err) {
     fl_clear(err);
     return;
   }
-  if (object->process == getpid()) (void)!fl_runner_api->runner_close(object->runner, err);
+  if (!fl_is_inherited(object)) (void)!fl_runner_api->runner_close(object->runner, err);
   fl_drop_user(runner);
   if (err->code == 0) flat_close(runner);
 }

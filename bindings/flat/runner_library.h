@@ -7,17 +7,17 @@
 #define SIDBEAM_FLAT_RUNNER_LIBRARY_H
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdatomic.h>
 
 #include <sidbeam/runner_api.h>
 
 #ifndef SWIG
-/* Written once, under the mutex, before any model or runner exists; read by those who have one. */
-static pthread_mutex_t fl_runner_mutex = PTHREAD_MUTEX_INITIALIZER;
-static const sidbeam_runner_api* fl_runner_api;
+/* Written before any model or runner exists, perhaps by several threads, which all find the same table; read by those
+ * who have one. No lock: a child that is forked while another thread loads the library would find it locked for ever. */
+static const sidbeam_runner_api* _Atomic fl_runner_api;
 #endif
 
-static inline void fl_load_runner_locked(sidbeam_error* err) {
+static inline void fl_find_runner(sidbeam_error* err) {
   sidbeam_runner_get_api_function get_api;
   const sidbeam_runner_api* api = NULL;
   char name[40];
@@ -37,15 +37,13 @@ static inline void fl_load_runner_locked(sidbeam_error* err) {
             name, api->struct_size, (int)sizeof(*api));
     return;
   }
-  fl_runner_api = api;
+  atomic_store(&fl_runner_api, api);
 }
 
 /* 1 if the library is there; otherwise sets an error. A failure is tried again by the next call. */
 static inline int fl_load_runner(sidbeam_error* err) {
   if (err->code != 0) return 0;
-  pthread_mutex_lock(&fl_runner_mutex);
-  if (fl_runner_api == NULL) fl_load_runner_locked(err);
-  pthread_mutex_unlock(&fl_runner_mutex);
+  if (atomic_load(&fl_runner_api) == NULL) fl_find_runner(err);
   return err->code == 0;
 }
 

@@ -22,31 +22,39 @@ static struct {
   int32_t level[FLAT_LOG_MESSAGES];
   char text[FLAT_LOG_MESSAGES][FLAT_LOG_BYTES];
 } fl_log = {PTHREAD_MUTEX_INITIALIZER, 0, 0, {0}, {{0}}};
+
+/* A fork waits for the queue, which is never locked for long: a child finds it whole, and its lock free. */
+static void fl_log_lock(void) { pthread_mutex_lock(&fl_log.mutex); }
+static void fl_log_unlock(void) { pthread_mutex_unlock(&fl_log.mutex); }
+/* As this is loaded, hence once. Without memory for the handlers there are none. */
+__attribute__((constructor)) static void fl_log_survives_forks(void) {
+  (void)pthread_atfork(fl_log_lock, fl_log_unlock, fl_log_unlock);
+}
 #endif
 
 static inline void fl_log_put(void* context, int32_t level, const char* message) {
   (void)context;
-  pthread_mutex_lock(&fl_log.mutex);
+  fl_log_lock();
   if (fl_log.count < FLAT_LOG_MESSAGES) { /* of a flood, the first messages tell more than the last */
     const int32_t i = (fl_log.first + fl_log.count++) % FLAT_LOG_MESSAGES;
     fl_log.level[i] = level;
     snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%.*s", FLAT_LOG_BYTES - 1, message);
   }
-  pthread_mutex_unlock(&fl_log.mutex);
+  fl_log_unlock();
 }
 
 /* Takes the oldest message: returns its level (SIDBEAM_LOG_*) and writes its text, NUL-terminated; -1: there is none.
  * */
 static inline int32_t flat_log_take(flat_out_bytes text) {
   int32_t level = -1;
-  pthread_mutex_lock(&fl_log.mutex);
+  fl_log_lock();
   if (fl_log.count > 0) {
     level = fl_log.level[fl_log.first];
     if (text.data != NULL && text.count > 0) snprintf(text.data, (size_t)text.count, "%s", fl_log.text[fl_log.first]);
     fl_log.first = (fl_log.first + 1) % FLAT_LOG_MESSAGES;
     fl_log.count--;
   }
-  pthread_mutex_unlock(&fl_log.mutex);
+  fl_log_unlock();
   return level;
 }
 

@@ -281,17 +281,17 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 #define SIDBEAM_FLAT_RUNNER_LIBRARY_H
 
 #include <dlfcn.h>
-#include <pthread.h>
+#include <stdatomic.h>
 
 #include <sidbeam/runner_api.h>
 
 #ifndef SWIG
-/* Written once, under the mutex, before any model or runner exists; read by those who have one. */
-static pthread_mutex_t fl_runner_mutex = PTHREAD_MUTEX_INITIALIZER;
-static const sidbeam_runner_api* fl_runner_api;
+/* Written before any model or runner exists, perhaps by several threads, which all find the same table; read by those
+ * who have one. No lock: a child that is forked while another thread loads the library would find it locked for ever. */
+static const sidbeam_runner_api* _Atomic fl_runner_api;
 #endif
 
-static inline void fl_load_runner_locked(sidbeam_error* err) {
+static inline void fl_find_runner(sidbeam_error* err) {
   sidbeam_runner_get_api_function get_api;
   const sidbeam_runner_api* api = NULL;
   char name[40];
@@ -311,15 +311,13 @@ static inline void fl_load_runner_locked(sidbeam_error* err) {
             name, api->struct_size, (int)sizeof(*api));
     return;
   }
-  fl_runner_api = api;
+  atomic_store(&fl_runner_api, api);
 }
 
 /* 1 if the library is there; otherwise sets an error. A failure is tried again by the next call. */
 static inline int fl_load_runner(sidbeam_error* err) {
   if (err->code != 0) return 0;
-  pthread_mutex_lock(&fl_runner_mutex);
-  if (fl_runner_api == NULL) fl_load_runner_locked(err);
-  pthread_mutex_unlock(&fl_runner_mutex);
+  if (atomic_load(&fl_runner_api) == NULL) fl_find_runner(err);
   return err->code == 0;
 }
 
@@ -558,31 +556,39 @@ static struct {
   int32_t level[FLAT_LOG_MESSAGES];
   char text[FLAT_LOG_MESSAGES][FLAT_LOG_BYTES];
 } fl_log = {PTHREAD_MUTEX_INITIALIZER, 0, 0, {0}, {{0}}};
+
+/* A fork waits for the queue, which is never locked for long: a child finds it whole, and its lock free. */
+static void fl_log_lock(void) { pthread_mutex_lock(&fl_log.mutex); }
+static void fl_log_unlock(void) { pthread_mutex_unlock(&fl_log.mutex); }
+/* As this is loaded, hence once. Without memory for the handlers there are none. */
+__attribute__((constructor)) static void fl_log_survives_forks(void) {
+  (void)pthread_atfork(fl_log_lock, fl_log_unlock, fl_log_unlock);
+}
 #endif
 
 static inline void fl_log_put(void* context, int32_t level, const char* message) {
   (void)context;
-  pthread_mutex_lock(&fl_log.mutex);
+  fl_log_lock();
   if (fl_log.count < FLAT_LOG_MESSAGES) { /* of a flood, the first messages tell more than the last */
     const int32_t i = (fl_log.first + fl_log.count++) % FLAT_LOG_MESSAGES;
     fl_log.level[i] = level;
     snprintf(fl_log.text[i], FLAT_LOG_BYTES, "%.*s", FLAT_LOG_BYTES - 1, message);
   }
-  pthread_mutex_unlock(&fl_log.mutex);
+  fl_log_unlock();
 }
 
 /* Takes the oldest message: returns its level (SIDBEAM_LOG_*) and writes its text, NUL-terminated; -1: there is none.
  * */
 static inline int32_t flat_log_take(flat_out_bytes text) {
   int32_t level = -1;
-  pthread_mutex_lock(&fl_log.mutex);
+  fl_log_lock();
   if (fl_log.count > 0) {
     level = fl_log.level[fl_log.first];
     if (text.data != NULL && text.count > 0) snprintf(text.data, (size_t)text.count, "%s", fl_log.text[fl_log.first]);
     fl_log.first = (fl_log.first + 1) % FLAT_LOG_MESSAGES;
     fl_log.count--;
   }
-  pthread_mutex_unlock(&fl_log.mutex);
+  fl_log_unlock();
   return level;
 }
 
@@ -2087,6 +2093,9 @@ static inline void flat_disc_get(flat_handle* disc, flat_out_i64 ordinals, flat_
 #ifndef SIDBEAM_FLAT_EVENTS_H
 #define SIDBEAM_FLAT_EVENTS_H
 
+#include <pthread.h>
+#include <unistd.h>
+
 /* What flat_events_next returns. */
 enum { FLAT_EVENT_END = 0, FLAT_EVENT_DONE = 1, FLAT_EVENT_ADJUST = 2 };
 
@@ -2138,6 +2147,7 @@ typedef struct fl_events {
   pthread_cond_t changed;
   fl_event *first, **last;
   int32_t ended, owners;
+  pid_t process; /* a child has not the threads that may have locked it: there it is left as it is */
 } fl_events;
 
 /* A request from its submission until its result is taken; the arrays lie behind it. */
@@ -2173,12 +2183,14 @@ static inline fl_events* fl_make_events(void) {
   pthread_cond_init(&events->changed, NULL);
   events->last = &events->first;
   events->owners = 1;
+  events->process = getpid();
   return events;
 }
 
 /* Forgets one owner, the runner or a handle; with the last the queue goes, and results that nobody took. */
 static inline void fl_drop_events(fl_events* events) {
   int32_t left;
+  if (events->process != getpid()) return;
   pthread_mutex_lock(&events->mutex);
   left = --events->owners;
   pthread_mutex_unlock(&events->mutex);
@@ -2424,21 +2436,21 @@ static inline void flat_model_get_info(flat_handle* model, flat_out_i64 out, fla
 #ifndef SIDBEAM_FLAT_RUNNER_H
 #define SIDBEAM_FLAT_RUNNER_H
 
-#include <unistd.h>
-
 #ifndef SWIG
 /* What a runner's handle holds. */
 typedef struct fl_runner {
   sidbeam_runner* runner;
   fl_events* events;
   int32_t beams, levels, adjusts;
-  pid_t process; /* a child inherits it, but not the lanes' threads: there it is never closed */
 } fl_runner;
 #endif
 
+/* A child inherits it, but not the lanes' threads: there it is never closed. */
+static inline int fl_is_inherited(const fl_runner* runner) { return runner->events->process != getpid(); }
+
 static inline void fl_destroy_runner(void* object) {
   fl_runner* runner = (fl_runner*)object;
-  if (runner->process != getpid()) return;
+  if (fl_is_inherited(runner)) return;
   fl_runner_api->runner_destroy(runner->runner);
   fl_end_events(runner->events);
   free(runner);
@@ -2512,7 +2524,6 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
   made->beams = config->beams;
   made->levels = info.levels;
   made->adjusts = adjusts;
-  made->process = getpid();
   if (adjusts) {
     config->adjust = fl_adjust;
     config->adjust_context = made->events;
@@ -2780,7 +2791,7 @@ static inline void flat_runner_close(flat_handle* runner, sidbeam_error* err) {
     fl_clear(err);
     return;
   }
-  if (object->process == getpid()) (void)!fl_runner_api->runner_close(object->runner, err);
+  if (!fl_is_inherited(object)) (void)!fl_runner_api->runner_close(object->runner, err);
   fl_drop_user(runner);
   if (err->code == 0) flat_close(runner);
 }
