@@ -13,7 +13,7 @@
 
 #ifndef SWIG
 /* Written before any model or runner exists, perhaps by several threads, which all find the same table; read by those
- * who have one. No lock: a child that is forked while another thread loads the library would find it locked for ever. */
+ * who have one. No lock: a child that is forked while another thread loads the library would wait for it for ever. */
 static const sidbeam_runner_api* _Atomic fl_runner_api;
 #endif
 
