@@ -44,7 +44,8 @@ extern "C" {
 #endif
 
 /* Handles. A model is immutable and reference-counted: share it, release it from any thread. A runner may be used by
- * many threads at once; one destroys it. */
+ * many threads at once; one destroys it. A forked child may use models on the CPU that it inherits. One on CUDA it may
+ * only release, which leaves the device alone; a runner that would use it is refused with BAD_STATE. */
 typedef struct sidbeam_model sidbeam_model;
 typedef struct sidbeam_runner sidbeam_runner;
 

@@ -26,13 +26,6 @@ std::unique_ptr<StepLists> Device::make_step_lists(int64_t slots, int64_t beams,
   return make_device_lists(Ref<Device>::share(this), slots, beams);
 }
 
-const DevicePlugin& Device::plugin() const {
-  if (process_ != this_process())
-    fail(SIDBEAM_BAD_STATE, "CUDA device %d was opened before this process was forked, expected objects made in it",
-         id_);
-  return plugin_;
-}
-
 void Devices::configure(const char* library, const sidbeam_device_allocator* allocator) {
   if (library != nullptr) library_ = library;
   if (allocator != nullptr) allocator_ = *allocator;

@@ -8,8 +8,7 @@
 #include <string>
 
 #include "backend/device_plugin.h"
-#include "support/error.h"
-#include "support/process.h"
+#include "support/device_process.h"
 #include "support/ref_counted.h"
 
 namespace sidbeam {
@@ -21,8 +20,7 @@ void call_plugin(sidbeam_status (*function)(Parameters...), Arguments... argumen
   check_status(function(arguments..., &error), error);
 }
 
-// A forked child has its parent's objects, but CUDA does not work for it. There a device's objects are dropped without
-// telling the plugin, and asking for the plugin fails.
+// In a forked child asking for the plugin fails.
 class Device final : public RefCounted<Device>, public Backend {
  public:
   Device(const DevicePlugin& plugin, int32_t id, const sidbeam_device_allocator* allocator);
@@ -33,11 +31,14 @@ class Device final : public RefCounted<Device>, public Backend {
                                                const Allocator& allocator) override;
   std::unique_ptr<SetBackend> make_set(const SetShape& shape, const Allocator& allocator) override;
   std::unique_ptr<StepLists> make_step_lists(int64_t slots, int64_t beams, const Allocator& allocator) override;
-  const DevicePlugin& plugin() const;
+  const DevicePlugin& plugin() const {
+    process_.check(id_);
+    return plugin_;
+  }
   // Calls a function of the plugin's that frees an object of this device, or prepares that.
   template <class... Handles>
   void let_go(void (*DevicePlugin::*function)(Handles*...), Handles*... handles) const {
-    if (process_ == this_process()) (plugin_.*function)(handles...);
+    process_.let_go(plugin_.*function, handles...);
   }
   DeviceHandle* handle() const { return handle_; }
   int32_t id() const { return id_; }
@@ -45,7 +46,7 @@ class Device final : public RefCounted<Device>, public Backend {
  private:
   const DevicePlugin& plugin_;
   int32_t id_;
-  const uint64_t process_ = this_process();
+  DeviceProcess process_;
   DeviceHandle* handle_ = nullptr;
 };
 

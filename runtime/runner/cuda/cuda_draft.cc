@@ -27,7 +27,7 @@ class CudaDraft final : public DraftDecoder {
   }
   CudaDraft(const CudaDraft&) = delete;
   CudaDraft& operator=(const CudaDraft&) = delete;
-  ~CudaDraft() override { device_.destroy(handle_); }
+  ~CudaDraft() override { arrays_.process().let_go(device_.destroy, handle_); }
 
  private:
   void decode_levels(const sidbeam_rows& hidden, void* stream, sidbeam_draft_result& out) override;
@@ -51,6 +51,7 @@ void CudaDraft::make_device() {
 }
 
 void CudaDraft::decode_levels(const sidbeam_rows& hidden, void* stream, sidbeam_draft_result& out) {
+  arrays_.process().check(device_id_);
   call(device_.begin, handle_, &hidden, stream);
   for (int32_t l = 0; l < config_.levels; ++l) {
     call(device_.logits, handle_, l);

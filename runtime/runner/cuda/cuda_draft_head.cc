@@ -43,7 +43,7 @@ CudaDraftHead::CudaDraftHead(const DraftHead& head, int32_t device_id)
 }
 
 const CudaDraftHead& cuda_draft_head(const DraftHead& head, int32_t device_id) {
-  CudaDraftHeads& there = head.on_cuda;
+  CudaDraftHeads& there = head.on_cuda.get();
   const std::lock_guard lock(there.mutex);
   for (const std::shared_ptr<const CudaDraftHead>& made : there.made)
     if (made->arrays.device_id() == device_id) return *made;

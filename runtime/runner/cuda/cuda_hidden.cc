@@ -21,6 +21,7 @@ class CudaHidden final : public HiddenSteps {
  public:
   explicit CudaHidden(const HiddenConfig& config)
       : config_(config), layer_(*config.layer), beams_(beams_of(config)), device_(load_runner_plugin().hidden) {
+    layer_.process.check(layer_.device_id);
     DeviceHiddenConfig how;
     how.device_id = layer_.device_id;
     how.layer = {layer_.weights, layer_.bias,  dtype_of(layer_.dtype),
@@ -33,7 +34,7 @@ class CudaHidden final : public HiddenSteps {
   }
   CudaHidden(const CudaHidden&) = delete;
   CudaHidden& operator=(const CudaHidden&) = delete;
-  ~CudaHidden() override { device_.destroy(handle_); }
+  ~CudaHidden() override { process_.let_go(device_.destroy, handle_); }
 
   void step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) override;
   sidbeam_hidden_stats stats() const override { return stats_; }
@@ -46,6 +47,7 @@ class CudaHidden final : public HiddenSteps {
   const OutputLayer& layer_;
   sidbeam_beams beams_;
   const HiddenDevice& device_;
+  DeviceProcess process_;
   DeviceHidden* handle_ = nullptr;
   DeviceHiddenView view_;
   int64_t children_ = 0;
@@ -53,6 +55,7 @@ class CudaHidden final : public HiddenSteps {
 };
 
 void CudaHidden::step(const sidbeam_hidden_step_args& args, sidbeam_rows& hidden) {
+  process_.check(layer_.device_id);
   check_call(layer_, args, hidden);
   const int64_t count = count_slots(args, hidden, beams_.slots);
   const int64_t slots = args.row_map != nullptr ? 1 : hidden.slots, most = int64_t{beams_.slots} * beams_.beams;

@@ -215,8 +215,8 @@ class CudaOutput final : public Output {
 }  // namespace
 
 DeviceArrays::~DeviceArrays() {
-  for (void* array : arrays_) device_.release(device_id_, array);
-  for (void* array : pinned_) device_.release_pinned(device_id_, array);
+  for (void* array : arrays_) process_.let_go(device_.release, device_id_, array);
+  for (void* array : pinned_) process_.let_go(device_.release_pinned, device_id_, array);
 }
 
 void* DeviceArrays::keep(void* array, int64_t bytes, std::vector<void*>& with, void (*release)(int32_t, void*)) {

@@ -8,10 +8,11 @@
 #include "runner/cuda/forward_interface.h"
 #include "runner/formats/checkpoint.h"
 #include "runner/models/model.h"
+#include "support/device_process.h"
 
 namespace sidbeam::runner {
 
-// Arrays on the device that go with their owner.
+// Arrays on the device that go with their owner. A forked child leaves them there.
 class DeviceArrays {
  public:
   DeviceArrays(const ForwardDevice& device, int32_t device_id) : device_(device), device_id_(device_id) {}
@@ -30,7 +31,12 @@ class DeviceArrays {
   // Memory of the host that the device copies to.
   void* pinned(int64_t bytes);
   int64_t bytes() const { return bytes_; }
-  const ForwardDevice& device() const { return device_; }
+  // Throws BAD_STATE in a child.
+  const ForwardDevice& device() const {
+    process_.check(device_id_);
+    return device_;
+  }
+  const DeviceProcess& process() const { return process_; }
   int32_t device_id() const { return device_id_; }
 
  private:
@@ -38,6 +44,7 @@ class DeviceArrays {
 
   const ForwardDevice& device_;
   int32_t device_id_;
+  DeviceProcess process_;
   std::vector<void*> arrays_, pinned_;
   int64_t bytes_ = 0;
 };

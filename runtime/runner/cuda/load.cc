@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -67,9 +68,16 @@ const RunnerPlugin& find_plugin() {
 
 }  // namespace
 
+// Nothing is locked, since a child that is forked meanwhile would wait for ever. Threads that come at the same time find
+// the same plugin. A failure is tried again.
 const RunnerPlugin& load_runner_plugin() {
-  static const RunnerPlugin& only = find_plugin();  // a failure is tried again
-  return only;
+  static constinit std::atomic<const RunnerPlugin*> found{nullptr};
+  const RunnerPlugin* plugin = found.load(std::memory_order_acquire);
+  if (plugin == nullptr) {
+    plugin = &find_plugin();
+    found.store(plugin, std::memory_order_release);
+  }
+  return *plugin;
 }
 
 }  // namespace sidbeam::runner

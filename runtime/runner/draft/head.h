@@ -10,6 +10,7 @@
 #include "runner/draft/format.h"
 #include "runner/math/product.h"
 #include "support/memory.h"
+#include "support/process.h"
 #include "support/ref_counted.h"
 
 namespace sidbeam::runner {
@@ -26,7 +27,7 @@ struct DraftLevel {
   int64_t memory_bytes() const;
 };
 
-// On CUDA devices, at most one each (runner/cuda/cuda_draft_head.h).
+// On CUDA devices, at most one each (runner/cuda/cuda_draft_head.h). The mutex is held as long as an upload takes.
 struct CudaDraftHead;
 struct CudaDraftHeads {
   std::mutex mutex;
@@ -37,7 +38,7 @@ struct DraftHead : RefCounted<DraftHead> {
   DraftShape shape;
   std::vector<DraftLevel> levels;
   sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
-  mutable CudaDraftHeads on_cuda;
+  mutable OfProcess<CudaDraftHeads> on_cuda;  // a forked child has none of its parent's
 };
 
 // One reference. Throws Failure as sidbeam_draft_head_open() says.

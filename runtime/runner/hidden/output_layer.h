@@ -7,12 +7,14 @@
 #include "runner/math/matrix.h"
 #include "sidbeam/rows.h"
 #include "support/cpu_target.h"
+#include "support/device_process.h"
 
 namespace sidbeam::runner {
 
 // Immutable. Memory is the host's, or, on CUDA, that of its device.
 struct OutputLayer {
   int32_t device_type = SIDBEAM_DEVICE_CPU, device_id = 0;
+  DeviceProcess process;
   const std::byte* weights = nullptr;  // [columns, width] by row_bytes
   Dtype dtype = Dtype::kF32;           // never kI8
   int64_t columns = 0, width = 0, row_bytes = 0;
