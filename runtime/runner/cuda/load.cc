@@ -68,7 +68,7 @@ const RunnerPlugin& find_plugin() {
 
 }  // namespace
 
-// Nothing is locked, since a child that is forked meanwhile would wait for ever. Threads that come at the same time find
+// Nothing is locked, since a child that is forked meanwhile would wait for ever: threads that come at the same time find
 // the same plugin. A failure is tried again.
 const RunnerPlugin& load_runner_plugin() {
   static constinit std::atomic<const RunnerPlugin*> found{nullptr};
