@@ -322,6 +322,10 @@ class Refusals(Run):
         self.fails_run("':2: 511 positions, and 2 follow, but the model has 512", "--input", fits)
         self.assertEqual(self.one("--tokens", ",".join(["1"] * 510), "--beams", 2)["live"], 2)
 
+    def test_names_that_overlap(self):
+        self.fails("the names of item rows 1 and 2 overlap: the index is damaged", "run", self.model,
+                   self.index_of_overlapping_names(), "--history", "aa", "--beams", 1)
+
     def test_bad_maps(self):
         for text, message in [("{", "not JSON"), ("{}", "expected an array of 3 arrays"),
                               ("[[0,1,2,3]]", "expected an array of 3 arrays"),
