@@ -317,6 +317,9 @@ class Refusals(Run):
         self.fails_run("--history: no item '99' in the index", "--history", "10,99")
         self.fails_run("--tokens: token 0 of position 1 is 64, expected", "--tokens", "1,64")
         self.fails_run("--offsets: 2 numbers, expected 3", "--offsets", "1,2", "--tokens", "1")
+        for first in [2**63 - 1, 2**31 - 4, -1]:
+            self.fails_run("--offsets: level 0 begins at token %d and has 4 codes, expected tokens from 0 to" % first,
+                           "--offsets", "%d,0,0" % first, "--history", "10")
         # The model has 512 positions, of which two codes need one each.
         fits = self.write("in.jsonl", json.dumps({"tokens": [1] * 510}) + "\n" + json.dumps({"tokens": [1] * 511}))
         self.fails_run("':2: 511 positions, and 2 follow, but the model has 512", "--input", fits)
