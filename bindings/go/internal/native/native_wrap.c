@@ -234,6 +234,18 @@ fl_fail(sidbeam_error* err, int32_t code, const char* format, ...) {
   va_end(arguments);
 }
 
+/* What the system says, as a line that fits a message: what is not printable ASCII becomes \xNN. */
+static inline void fl_escape(const char* text, char* line, size_t size) {
+  size_t end = 0;
+  for (; *text != 0; text++) {
+    const unsigned char byte = (unsigned char)*text;
+    const int plain = byte >= 0x20 && byte < 0x7F;
+    if (end + (plain ? 1 : 4) >= size) break;
+    end += (size_t)snprintf(line + end, size - end, plain ? "%c" : "\\x%02x", byte);
+  }
+  line[end] = 0;
+}
+
 static inline void fl_clear(sidbeam_error* err) {
   err->struct_size = (uint32_t)sizeof(*err);
   err->code = 0;
@@ -300,8 +312,10 @@ static inline void fl_load_runner_locked(sidbeam_error* err) {
   library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
   symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
   if (symbol == NULL) {
-    const char* why = dlerror();
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", why == NULL ? name : why);
+    const char* why = dlerror(); /* has paths */
+    char line[sizeof(err->message)];
+    fl_escape(why == NULL ? name : why, line, sizeof(line));
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", line);
     return;
   }
   memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
