@@ -66,15 +66,30 @@ double existing(const Report& report) {
   return report.returned == 0 ? 0.0 : static_cast<double>(report.existing) / static_cast<double>(report.returned);
 }
 
+// What others wrote, as a line for a terminal, which would obey control characters (the last are C1 in UTF-8).
+std::string printable(std::string_view text) {
+  std::string line;
+  unsigned char before = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool control = byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte < 0xA0);
+    char shown[5];
+    std::snprintf(shown, sizeof shown, control ? "\\x%02x" : "%c", byte);
+    line += shown;
+    before = byte;
+  }
+  return line;
+}
+
 // A title that fits on a line, not cut within a character of several bytes.
 std::string line_of(const Item& item) {
   size_t end = std::min<size_t>(90, item.title.size());
   while (end > 0 && end < item.title.size() && (item.title[end] & 0xC0) == 0x80) end--;
-  return item.title.substr(0, end);
+  return printable(item.title.substr(0, end));
 }
 
 void print_recommendation(const Dataset& data, const Catalogue& catalogue, const Query& query, const Answer& answer) {
-  std::printf("\nuser %s, who took last\n", query.user.c_str());
+  std::printf("\nuser %s, who took last\n", printable(query.user).c_str());
   const size_t shown = std::min<size_t>(3, query.history.size());
   for (size_t h = query.history.size() - shown; h < query.history.size(); h++) {
     const Sid& sid = data.sids[static_cast<size_t>(query.history[h])];
@@ -230,7 +245,7 @@ void recommend_all(const Options& options) {
   const bool trained = !options.model.empty();
   const Decoder decoder = trained ? open_decoder(options.model, options.int8) : Decoder{};
   if (trained) match(decoder, data);
-  std::printf("catalogue  %s: %zu items, %zu SIDs of %d codes\n", data.name.c_str(), data.items.size(),
+  std::printf("catalogue  %s: %zu items, %zu SIDs of %d codes\n", printable(data.name).c_str(), data.items.size(),
               data.sids.size(), static_cast<int>(data.levels));
   const Transitions transitions = learn(data);
   std::printf("counts     %lld transitions from %zu training histories\n", static_cast<long long>(transitions.counted),
@@ -255,7 +270,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", error.what());
     return 2;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "recommend: %s\n", error.what());
+    std::fprintf(stderr, "recommend: %s\n", printable(error.what()).c_str());
     return 1;
   }
 }

@@ -38,7 +38,8 @@ class Decoder {
   Decoder(const Options& o, const SearchInput& input) : o_(o), input_(input) {
     // Room for the selection grows with slots x beams; more slots than this gain nothing.
     slots_ = std::max<int64_t>(1, std::min<int64_t>({64, input.logits.requests, 16384 / o.beams}));
-    rows_.resize(static_cast<size_t>(slots_ * input.logits.columns * input.logits.array.item_bytes));
+    const int64_t slots_with_rows = std::min(slots_, input.logits.requests);
+    rows_.resize(static_cast<size_t>(slots_with_rows * input.logits.columns * input.logits.array.item_bytes));
     sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
     config.slots = static_cast<int32_t>(slots_);
     config.beams = o.beams;

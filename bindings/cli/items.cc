@@ -6,12 +6,23 @@
 
 namespace cli {
 
-std::string item_text(const sidbeam_index* index, int32_t id_type, int64_t row) {
-  int64_t id = 0, bytes = 0;
-  const char* name = nullptr;
-  call(sidbeam_index_item_id, index, row, &id, &name, &bytes);
-  if (id_type == SIDBEAM_ID_STRING) return {name, static_cast<size_t>(bytes)};
-  return id_type == SIDBEAM_ID_U64 ? std::to_string(static_cast<uint64_t>(id)) : std::to_string(id);
+void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t hi,
+               const std::function<void(int64_t, std::string)>& take) {
+  const char* end = nullptr;  // of the name before
+  for (int64_t row = lo; row < hi; ++row) {
+    int64_t id = 0, bytes = 0;
+    const char* name = nullptr;
+    call(sidbeam_index_item_id, index, row, &id, &name, &bytes);
+    if (id_type != SIDBEAM_ID_STRING) {
+      take(row, id_type == SIDBEAM_ID_U64 ? std::to_string(static_cast<uint64_t>(id)) : std::to_string(id));
+      continue;
+    }
+    if (row > lo && name < end)
+      throw Failure("the names of item rows " + std::to_string(row - 1) + " and " + std::to_string(row) +
+                    " overlap: the index is damaged");
+    end = name + bytes;
+    take(row, {name, static_cast<size_t>(bytes)});
+  }
 }
 
 std::vector<std::string> items_of(const sidbeam_index* index, int32_t id_type, int64_t ordinal) {
@@ -19,7 +30,7 @@ std::vector<std::string> items_of(const sidbeam_index* index, int32_t id_type, i
   if (ordinal < 0) return items;
   int64_t lo = 0, hi = 0;
   call(sidbeam_index_item_rows, index, ordinal, &lo, &hi);
-  for (int64_t row = lo; row < hi; ++row) items.push_back(item_text(index, id_type, row));
+  each_item(index, id_type, lo, hi, [&](int64_t, std::string id) { items.push_back(std::move(id)); });
   return items;
 }
 

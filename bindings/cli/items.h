@@ -3,6 +3,7 @@
 #ifndef SIDBEAM_CLI_ITEMS_H
 #define SIDBEAM_CLI_ITEMS_H
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,7 +11,10 @@
 
 namespace cli {
 
-std::string item_text(const sidbeam_index* index, int32_t id_type, int64_t row);
+// The item rows [lo, hi), each with its id. Throws where names overlap, as only those of a damaged index do: together
+// they could be as long as all names times the number of rows.
+void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t hi,
+               const std::function<void(int64_t row, std::string id)>& take);
 // The items of an ordinal, in their order; none for ordinal -1.
 std::vector<std::string> items_of(const sidbeam_index* index, int32_t id_type, int64_t ordinal);
 std::vector<int32_t> sid_of(const sidbeam_index* index, int32_t levels, int64_t ordinal);

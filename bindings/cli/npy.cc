@@ -70,12 +70,14 @@ std::vector<int64_t> parse_shape(const std::string& path, std::string_view value
   return shape;
 }
 
+// An array with an extent of 0 has no bytes, but the bytes of one of its rows are a product of the others.
 void check_size(const NpyArray& array, int64_t bytes) {
-  int64_t expected = array.item_bytes;
+  int64_t of_parts = array.item_bytes;
   for (const int64_t extent : array.shape) {
-    if (__builtin_mul_overflow(expected, extent, &expected))
+    if (__builtin_mul_overflow(of_parts, std::max<int64_t>(1, extent), &of_parts))
       fail(array.path, "shape " + array.shape_text() + " overflows");
   }
+  const int64_t expected = array.elements() * array.item_bytes;
   if (bytes == expected) return;
   fail(array.path, std::to_string(bytes) + " bytes of data, expected " + std::to_string(expected) + " for shape " +
                        array.shape_text() + " of '" + array.dtype + "'");

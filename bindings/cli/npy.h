@@ -12,6 +12,7 @@
 namespace cli {
 
 // A file's array: little-endian, C order, with as many bytes as the shape asks for, beginning at any byte.
+// Products of extents do not overflow.
 struct NpyArray {
   std::string path;
   std::string dtype;  // as NumPy writes it: "<i4"

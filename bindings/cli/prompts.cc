@@ -75,8 +75,8 @@ void Histories::fill_position(Prompt& prompt) const {
 
 // One pass: sidbeam_index_find_item takes one per item.
 void Histories::number_items() {
-  rows_.reserve(static_cast<size_t>(info_.items));
-  for (int64_t row = 0; row < info_.items; ++row) rows_.emplace(item_text(index_, info_.id_type, row), row);
+  each_item(index_, info_.id_type, 0, info_.items,
+            [this](int64_t row, std::string id) { rows_.emplace(std::move(id), row); });
 }
 
 void Histories::append(const std::string& item, Prompt& prompt) {

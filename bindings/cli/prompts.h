@@ -3,8 +3,8 @@
 #ifndef SIDBEAM_CLI_PROMPTS_H
 #define SIDBEAM_CLI_PROMPTS_H
 
+#include <map>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "vocabulary.h"
@@ -35,7 +35,9 @@ class Histories {
   const Vocabulary& vocabulary_;
   size_t group_;
   std::vector<int32_t> start_;
-  std::unordered_map<std::string, int64_t> rows_;  // first item row of each id; filled when the first item comes
+  // First item row of each id; filled when the first item comes. Whoever names the items knows the seed of the standard
+  // library's hash and could make a table of them quadratic.
+  std::map<std::string, int64_t> rows_;
 };
 
 Prompt prompt_of_tokens(const std::string& option, const std::string& list);

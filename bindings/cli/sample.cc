@@ -66,7 +66,8 @@ class Sampler {
   Sampler(const Options& o, const SearchInput& input) : o_(o), input_(input) {
     const auto most = static_cast<int32_t>(std::min<int64_t>(o.disc > 0 ? o.draws * 2 * o.disc : o.draws, o.rows));
     width_ = o.stochastic() ? static_cast<int32_t>(o.draws) : most;
-    row_.resize(static_cast<size_t>(input.logits.columns * input.logits.array.item_bytes));
+    const int64_t rows = std::min<int64_t>(1, input.logits.requests);
+    row_.resize(static_cast<size_t>(rows * input.logits.columns * input.logits.array.item_bytes));
     ordinals_.resize(static_cast<size_t>(width_));
     sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
     config.beams = width_;

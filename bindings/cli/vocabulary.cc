@@ -27,6 +27,16 @@ std::vector<int32_t> tokens_of(const std::string& path, size_t level, dom::eleme
   return tokens;
 }
 
+// The runner checks this too, but histories become tokens first.
+void check_offsets(const std::vector<int64_t>& offsets, const sidbeam_index_info& info) {
+  for (size_t level = 0; level < offsets.size(); ++level) {
+    if (offsets[level] < 0 || offsets[level] > INT32_MAX - int64_t{info.codes[level]})
+      throw Failure("--offsets: level " + std::to_string(level) + " begins at token " + std::to_string(offsets[level]) +
+                    " and has " + std::to_string(info.codes[level]) + " codes, expected tokens from 0 to " +
+                    std::to_string(INT32_MAX - 1));
+  }
+}
+
 }  // namespace
 
 void add_vocabulary_options(Command command, VocabularyOptions& o) {
@@ -43,6 +53,7 @@ void add_vocabulary_options(Command command, VocabularyOptions& o) {
 
 Vocabulary::Vocabulary(const VocabularyOptions& o, const std::string& index_path, const sidbeam_index_info& info)
     : offsets_(parse_offsets(o.offsets, info)) {
+  check_offsets(offsets_, info);
   if (info.variable_length != 0 && o.end_column < 0) {
     throw Failure("--end-column: expected, since the SIDs of '" + index_path + "' have different lengths");
   }

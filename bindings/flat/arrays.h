@@ -61,6 +61,18 @@ fl_fail(sidbeam_error* err, int32_t code, const char* format, ...) {
   va_end(arguments);
 }
 
+/* What the system says, as a line that fits a message: what is not printable ASCII becomes \xNN. */
+static inline void fl_escape(const char* text, char* line, size_t size) {
+  size_t end = 0;
+  for (; *text != 0; text++) {
+    const unsigned char byte = (unsigned char)*text;
+    const int plain = byte >= 0x20 && byte < 0x7F;
+    if (end + (plain ? 1 : 4) >= size) break;
+    end += (size_t)snprintf(line + end, size - end, plain ? "%c" : "\\x%02x", byte);
+  }
+  line[end] = 0;
+}
+
 static inline void fl_clear(sidbeam_error* err) {
   err->struct_size = (uint32_t)sizeof(*err);
   err->code = 0;

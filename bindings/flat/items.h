@@ -28,18 +28,26 @@ static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item
 }
 
 /* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of
- * the names. */
+ * the names. CORRUPT where names of rising rows overlap, as only those of a damaged index do: callers make room for the
+ * sum, which could be the length of all names times the number of rows. */
 static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ids,
                                        flat_out_i64 name_bytes, sidbeam_error* err) {
   int64_t i, bytes = 0;
+  const char *name = NULL, *end = NULL;
   void* object;
   fl_clear(err);
   if (!FLAT_GIVEN(err, ids, item_rows.count) || !FLAT_NEED(err, name_bytes, item_rows.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
   for (i = 0; i < item_rows.count && err->code == 0; i++) {
-    (void)!sidbeam_index_item_id((sidbeam_index*)object, item_rows.data[i], ids.data + i, NULL, &bytes, err);
+    const int64_t row = item_rows.data[i];
+    if (sidbeam_index_item_id((sidbeam_index*)object, row, ids.data + i, &name, &bytes, err) != SIDBEAM_OK) break;
     if (name_bytes.data != NULL) name_bytes.data[i] = bytes;
+    if (name_bytes.data == NULL || name == NULL) continue;
+    if (i > 0 && item_rows.data[i - 1] < row && name < end)
+      fl_fail(err, SIDBEAM_CORRUPT, "the names of item rows %lld and %lld overlap: the index is damaged",
+              (long long)item_rows.data[i - 1], (long long)row);
+    end = name + bytes;
   }
   fl_drop_user(index);
 }

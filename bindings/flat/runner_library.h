@@ -26,8 +26,10 @@ static inline void fl_find_runner(sidbeam_error* err) {
   library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
   symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
   if (symbol == NULL) {
-    const char* why = dlerror();
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", why == NULL ? name : why);
+    const char* why = dlerror(); /* has paths */
+    char line[sizeof(err->message)];
+    fl_escape(why == NULL ? name : why, line, sizeof(line));
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", line);
     return;
   }
   memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */

@@ -135,7 +135,8 @@ func (x *Index) itemIDs(rows, nameBytes []int64) (ids, _ []int64, err error) {
 	return ids, nameBytes, nil
 }
 
-// ItemNames gives the names of item rows, where ids are names: [N]; else they are "".
+// ItemNames gives the names of item rows, where ids are names: [N]; else they are "". Names that overlap, as only those
+// of a damaged index do, are an error, Corrupt.
 func (x *Index) ItemNames(rows []int64) ([]string, error) {
 	_, lengths, err := x.itemIDs(rows, make([]int64, len(rows)))
 	if err != nil {

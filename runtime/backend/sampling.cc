@@ -5,6 +5,7 @@
 
 #include "backend/philox.h"
 #include "support/error.h"
+#include "support/strides.h"
 
 namespace sidbeam {
 namespace {
@@ -75,6 +76,7 @@ void check_sampling(const SamplingCall& call, const sidbeam_sampling& sampling) 
   if (sampling.draw_stride != 0 && (sampling.draw_stride < call.rows || sampling.draw_stride > kMostDraws))
     fail(SIDBEAM_INVALID_ARGUMENT, "sampling.draw_stride is %lld, expected 0 or at least %d",
          static_cast<long long>(sampling.draw_stride), call.rows);
+  check_stride("sampling.draw_stride", call.count, sampling.draw_stride);
 }
 
 SlotSampling sampling_of(const SamplingCall& call, const sidbeam_sampling& sampling, int64_t i, int32_t width) {

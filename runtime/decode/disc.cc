@@ -9,6 +9,7 @@
 #include "backend/philox.h"
 #include "support/error.h"
 #include "support/portable_math.h"
+#include "support/secret.h"
 
 namespace sidbeam {
 namespace {
@@ -120,7 +121,7 @@ void begin_attempt(DiscResult& result) {
 bool take_ordinal(sidbeam_disc& disc, int64_t ordinal) {
   const auto mask = static_cast<uint64_t>(disc.taken.size() - 1);
   const auto mark = static_cast<int64_t>(static_cast<uint64_t>(ordinal) + 1);  // never 0
-  for (uint64_t at = static_cast<uint64_t>(ordinal) * 0x9E3779B97F4A7C15 >> 32 & mask;; at = (at + 1) & mask) {
+  for (uint64_t at = mix_key(disc.taken_mix, static_cast<uint64_t>(ordinal)) & mask;; at = (at + 1) & mask) {
     int64_t& slot = disc.taken[static_cast<int64_t>(at)];
     if (slot == mark) return false;
     if (slot != 0) continue;
@@ -173,7 +174,10 @@ std::unique_ptr<sidbeam_disc> create_disc(sidbeam_runtime* runtime, const sidbea
   for (DiscResult& result : disc->results) begin_attempt(result);
   disc->out = Buffer<uint64_t>::zeroed(runtime->allocator, n * ((disc->batch + 63) / 64));
   const auto slots = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(2 * n)));
-  if (disc->without_replacement) disc->taken = Buffer<int64_t>::zeroed(runtime->allocator, slots);
+  if (disc->without_replacement) {
+    disc->taken = Buffer<int64_t>::zeroed(runtime->allocator, slots);
+    disc->taken_mix = {secret_number(), secret_number() | 1, secret_number() | 1};
+  }
   return disc;
 }
 

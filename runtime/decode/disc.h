@@ -7,6 +7,7 @@
 
 #include "decode/objects.h"
 #include "sidbeam/disc.h"
+#include "support/hashing.h"
 #include "support/memory.h"
 
 namespace sidbeam {
@@ -35,8 +36,10 @@ struct sidbeam_disc {
   int64_t request = 0;
   sidbeam::Buffer<sidbeam::DiscResult> results;  // [n]
   sidbeam::Buffer<uint64_t> out;                 // [n, words] bit i: draw first + i is out
-  // Without replacement a hash table of the decided results: ordinal + 1, or 0 where empty.
+  // Without replacement a hash table of the decided results: ordinal + 1, or 0 where empty. Its mix is secret, so that
+  // no ordinals can be chosen to cluster.
   sidbeam::Buffer<int64_t> taken;
+  sidbeam::KeyMix taken_mix;
   int64_t undecided = 0;  // the first result that is not decided, or n
 };
 

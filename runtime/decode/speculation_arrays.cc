@@ -4,6 +4,7 @@
 
 #include "decode/speculate.h"
 #include "support/error.h"
+#include "support/strides.h"
 
 namespace sidbeam {
 namespace {
@@ -102,6 +103,7 @@ void fill_mask(const sidbeam_speculation& speculation, uint8_t* mask, int64_t co
   if (columns < speculation.place_stride)
     fail(SIDBEAM_INVALID_ARGUMENT, "columns is %lld, expected at least %lld, the places of a slot",
          static_cast<long long>(columns), static_cast<long long>(speculation.place_stride));
+  check_stride("columns", speculation.arrays.node_offsets[speculation.count], columns);
   const sidbeam_speculation_tree tree = tree_of(speculation);
   std::fill_n(mask, tree.nodes * columns, uint8_t{0});
   for (int64_t node = 0; node < tree.nodes; ++node)

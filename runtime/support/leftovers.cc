@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -21,6 +20,7 @@
 #include <utility>
 
 #include "support/file_descriptor.h"
+#include "support/secret.h"
 
 namespace sidbeam {
 namespace {
@@ -71,14 +71,8 @@ void sweep(int folder, const char* name, bool local) {
 }  // namespace
 
 std::string temporary_name() {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) {
-    timespec now{};
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    number = static_cast<uint64_t>(::getpid()) << 40 ^ static_cast<uint64_t>(now.tv_nsec);
-  }
   char digits[kNumberDigits + 1];
-  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(secret_number()));
   return std::string(kPrefix) + digits + std::string(kSuffix);
 }
 

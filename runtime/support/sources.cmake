@@ -1,7 +1,7 @@
 # Files that appear whole and text without control characters, which the command compiles too: it writes files as the
 # library does. They need the C library alone.
 # SPDX-License-Identifier: Apache-2.0
-set(sidbeam_file_sources error escape file_attributes leftovers output_file)
+set(sidbeam_file_sources error escape file_attributes leftovers output_file secret)
 list(TRANSFORM sidbeam_file_sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/support/)
 list(TRANSFORM sidbeam_file_sources APPEND .cc)
 set_property(GLOBAL PROPERTY sidbeam_file_sources ${sidbeam_file_sources})

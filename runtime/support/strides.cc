@@ -11,10 +11,10 @@ namespace {
 constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 // (count - 1) * stride must be an offset that exists, in bytes too.
-void check_stride(const char* what, const char* field, int64_t count, int64_t stride) {
+void check_stride(const char* what, const char* field, int64_t count, int64_t stride, int64_t elements = 1) {
+  const int64_t most = kMost / 16 / elements;
   int64_t offset = 0;
-  if (count > 1 &&
-      (__builtin_mul_overflow(count - 1, stride, &offset) || offset > kMost / 16 || offset < -(kMost / 16)))
+  if (count > 1 && (__builtin_mul_overflow(count - 1, stride, &offset) || offset > most || offset < -most))
     fail(SIDBEAM_INVALID_ARGUMENT, "%s%s is %lld, which overflows over %lld of them", what, field,
          static_cast<long long>(stride), static_cast<long long>(count));
 }
@@ -47,6 +47,8 @@ void resolve_strides(sidbeam_rows& rows, const char* what) {
   if (rows.rows <= 1) rows.row_stride = 0;
 }
 
-void check_stride(const char* name, int64_t count, int64_t stride) { check_stride(name, "", count, stride); }
+void check_stride(const char* name, int64_t count, int64_t stride, int64_t elements) {
+  check_stride(name, "", count, stride, elements);
+}
 
 }  // namespace sidbeam

@@ -13,7 +13,7 @@ namespace sidbeam {
 // them.
 void resolve_strides(sidbeam_rows& rows, const char* what);
 
-// Throws if `count` things, `stride` elements of at most 8 bytes apart, exceed the address space.
-void check_stride(const char* name, int64_t count, int64_t stride);
+// Throws if `count` things, `stride` pieces of `elements` elements of at most 8 bytes apart, exceed the address space.
+void check_stride(const char* name, int64_t count, int64_t stride, int64_t elements = 1);
 
 }  // namespace sidbeam

@@ -18,9 +18,10 @@ type catalogue struct {
 	codes   []int32          // [SIDs, levels], -1 past a length
 }
 
-// openCatalogue maps a file, whose bytes are checked. The file may be replaced by rename at any time.
+// openCatalogue maps a file and checks it in full, so that a reload refuses a damaged one. The file may be replaced by
+// rename at any time.
 func openCatalogue(path string) (*catalogue, error) {
-	index, err := sidbeam.Open(path, sidbeam.OpenConfig{Verify: sidbeam.VerifyChecksums})
+	index, err := sidbeam.Open(path, sidbeam.OpenConfig{Verify: sidbeam.VerifyFull})
 	if err != nil {
 		return nil, err
 	}

@@ -374,23 +374,28 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A file that is not an index is refused, and the current index stays.
+// A file that is no index, or one of right checksums whose SIDs are out of order, is refused, and the current index
+// stays.
 func TestReloadOfADamagedFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalogue.sidx")
 	version := replace(t, path, 1000)
 	_, server := serve(t, testOptions(t, path))
-	must(t, os.WriteFile(path+".new", []byte("no index"), 0o600))
-	must(t, os.Rename(path+".new", path))
-	status, text, err := ask(server.URL+"/reload", "")
-	if err != nil || status != http.StatusInternalServerError || !strings.Contains(text, "corrupt") {
-		t.Errorf("reload: expected 500 and corrupt, got %d %s %v", status, text, err)
+	unordered, err := os.ReadFile("../../tests/cli/data/out_of_order.sidx")
+	must(t, err)
+	for _, damaged := range [][]byte{[]byte("no index"), unordered} {
+		must(t, os.WriteFile(path+".new", damaged, 0o600))
+		must(t, os.Rename(path+".new", path))
+		status, text, err := ask(server.URL+"/reload", "")
+		if err != nil || status != http.StatusInternalServerError || !strings.Contains(text, "corrupt") {
+			t.Errorf("reload: expected 500 and corrupt, got %d %s %v", status, text, err)
+		}
+		status, text, err = ask(server.URL+"/recommend", `{"histories": [[1]]}`)
+		if err != nil || status != 200 || !strings.Contains(text, version) {
+			t.Errorf("expected an answer of %s, got %d %s %v", version, status, text, err)
+		}
 	}
-	status, text, err = ask(server.URL+"/recommend", `{"histories": [[1]]}`)
-	if err != nil || status != 200 || !strings.Contains(text, version) {
-		t.Errorf("expected an answer of %s, got %d %s %v", version, status, text, err)
-	}
-	if got := scrape(t, server.URL); got["sidbeam_reload_errors_total"] != 1 || got["sidbeam_reloads_total"] != 0 {
-		t.Errorf("expected one reload that failed, got %v", got)
+	if got := scrape(t, server.URL); got["sidbeam_reload_errors_total"] != 2 || got["sidbeam_reloads_total"] != 0 {
+		t.Errorf("expected two reloads that failed, got %v", got)
 	}
 }
 

@@ -400,6 +400,16 @@ static void a_runtime_logs_into_the_queue_at_its_level(void) {
   flat_free(runtime);
 }
 
+static void what_the_system_says_becomes_one_line(void) {
+  char line[32], cut[9];
+  fl_escape("/a\x1b[2J\nb: \xc3\xa9\x7f", line, sizeof line);
+  CHECK(strcmp(line, "/a\\x1b[2J\\x0ab: \\xc3\\xa9\\x7f") == 0);
+  fl_escape("abcd\x1b", cut, sizeof cut);
+  CHECK(strcmp(cut, "abcd\\x1b") == 0);
+  fl_escape("abcde\x1b", cut, sizeof cut);
+  CHECK(strcmp(cut, "abcde") == 0);
+}
+
 /* This program names no folder of the runner's library. */
 static void without_the_runner_a_model_says_so(void) {
   CHECK(flat_model_open("model", SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err) == NULL);
@@ -441,6 +451,7 @@ int main(void) {
       TEST(counters_come_with_their_names),
       TEST(the_log_keeps_the_first_messages_and_cuts_long_ones),
       TEST(a_runtime_logs_into_the_queue_at_its_level),
+      TEST(what_the_system_says_becomes_one_line),
       TEST(without_the_runner_a_model_says_so),
       TEST(a_runner_that_is_older_than_the_binding_is_refused),
   };

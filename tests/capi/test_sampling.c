@@ -197,6 +197,20 @@ static void numbers_of_draws_are_in_range_and_as_many_as_rows(void) {
   end_pair(&p);
 }
 
+static void numbers_of_draws_do_not_overflow(void) {
+  enum { MANY = 200 };
+  static const int64_t numbers[MANY] = {0};
+  sidbeam_session_config config = config_of(SIDBEAM_MODE_SAMPLE, SIDBEAM_STRATEGY_TRIE);
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  config.slots = MANY;
+  sidbeam_session* session = make_session(&config);
+  sampling.seeds = sampling.requests = sampling.draws = numbers;
+  sampling.draw_stride = INT64_C(1) << 52;
+  CHECK_FAILS(start(session, &sampling), SIDBEAM_INVALID_ARGUMENT,
+              "sampling.draw_stride is 4503599627370496, which overflows over 200 of them");
+  sidbeam_session_destroy(session);
+}
+
 static void truncation_and_noise_are_in_range(void) {
   static const float wrong_ps[] = {0, -0.5f, 1.5f, NAN, INFINITY}, wrong_noise[] = {-1, NAN, INFINITY};
   pair p = make_pair(SIDBEAM_MODE_SAMPLE, SIDBEAM_STRATEGY_TRIE);
@@ -404,6 +418,7 @@ int main(void) {
       TEST(arrays_of_the_other_mode_are_refused),
       TEST(a_mass_beyond_f32_leaves_no_beams),
       TEST(numbers_of_draws_are_in_range_and_as_many_as_rows),
+      TEST(numbers_of_draws_do_not_overflow),
       TEST(truncation_and_noise_are_in_range),
       TEST(sorted_topk_samples_no_more_codes_than_it_looks_up),
       TEST(wide_rows_are_truncated_up_to_what_their_mass_allows),

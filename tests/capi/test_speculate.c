@@ -270,6 +270,8 @@ static void rows_for_another_number_of_nodes_are_refused(void) {
   draft_level();
   CHECK_FAILS(sidbeam_speculation_get_mask(w.speculation, mask, 14, &err), SIDBEAM_INVALID_ARGUMENT,
               "columns is 14, expected at least 15");
+  CHECK_FAILS(sidbeam_speculation_get_mask(w.speculation, mask, INT64_C(1) << 62, &err), SIDBEAM_INVALID_ARGUMENT,
+              "columns is 4611686018427387904, which overflows over 4 of them");
   CHECK_FAILS(sidbeam_speculation_verify(w.speculation, &args, &err), SIDBEAM_INVALID_ARGUMENT, "args.rows is NULL");
   CHECK_FAILS(verify_rows(0, 3, 4), SIDBEAM_INVALID_ARGUMENT, "rows are [0, 3, ...], expected [4, ...]");
   CHECK_FAILS(verify_rows(1, 4, 4), SIDBEAM_INVALID_ARGUMENT, "a logits row per node of the tree");

@@ -131,6 +131,13 @@ class Case(unittest.TestCase):
         os.remove(source)
         return self.path(name)
 
+    def index_of_overlapping_names(self):
+        """Damage that opening does not see: items aa, bb, cc and dd of SID 1,2, whose names begin at 0, 8, 0 and 8."""
+        path = self.index(catalogue=[(name, [1, 2]) for name in ["aa", "bb", "cc", "dd"]], name="names.sidx")
+        data, offsets = self.read("names.sidx"), struct.pack("<5Q", 0, 2, 4, 6, 8)
+        self.assertEqual(data.count(offsets), 1)
+        return self.write("names.sidx", data.replace(offsets, struct.pack("<5Q", 0, 8, 0, 8, 0)))
+
 
 def real_data():
     """The folder of real catalogues, or skips the test."""

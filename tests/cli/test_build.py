@@ -69,6 +69,7 @@ class Build(Case):
         self.assertEqual((report["metadata"], report["codebook"]), ({"a": "", "b": "2=3"}, "rq-vae 7"))
         self.misused("--metadata: 'x', expected key=value", *self.arguments, "--metadata", "x")
         self.misused("--metadata: '=x', expected key=value", *self.arguments, "--metadata", "=x")
+        self.misused("--metadata: key 'k' comes twice", *self.arguments, "--metadata", "k=a", "--metadata", "k=b")
 
     def test_memory_limit(self):
         self.fails("bytes, memory_limit_bytes is 1024", *self.arguments, "--memory-limit", "1K")

@@ -214,6 +214,10 @@ class Rows(Decode):
         self.assertEqual(self.ok("decode", index, "--logits", self.write("f.npy", npy("<f4", (0, 3, 4), [])),
                                  "--beams", 1,
                                  "--json"), '{"requests":[]}\n')
+        for command in ["decode", "--beams", 1], ["sample", "--draws", 1, "--seed", 1]:  # no memory for a row of 1 EiB
+            self.assertEqual(self.json(command[0], index, "--logits",
+                                       self.write("f.npy", npy("<f4", (0, 3, 2**58), [])), *command[1:]),
+                             {"requests": []})
 
     def test_wrong_logits(self):
         index = self.index("--codes", "4")
@@ -230,6 +234,8 @@ class Rows(Decode):
         fails("--offsets: level 2 begins at column 5", npy("<f4", (3, 8), [0] * 24), "--offsets", "0,0,5")
         fails("--offsets: level 0 begins at column -1", npy("<f4", (3, 8), [0] * 24), "--offsets", "-1,0,0")
         fails("--offsets: 2 numbers, expected 3, one per level", npy("<f4", (3, 8), [0] * 24), "--offsets", "0,4")
+        for shape in [(0, 3, 2**62), (2**62, 0, 2**62)]:
+            fails("shape (%d, %d, %d) overflows" % shape, npy("<f4", shape, []))
         fails("--end-column: 8, but the rows of", npy("<f4", (3, 8), [0] * 24), "--end-column", "8")
         self.fails("absent.npy': cannot open: No such file", "decode", index, "--logits", self.path("absent.npy"),
                    "--beams", 2)

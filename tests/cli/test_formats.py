@@ -334,6 +334,13 @@ class BadFiles(Bad):
     def test_csv(self):
         self.bad("no column 'item' (--item-column), the first line has 'id', 'sid'", "a.csv", "id,sid\n1,2\n")
         self.bad("no column 'c1' (--sid-columns)", "a.csv", "item,c0\n1,2\n", "--sid-columns", "c0,c1")
+        twice = "item,sid,sid,item,p,p\n1,2,3,4,5,6\n"
+        self.bad("a.csv': column 'item' (--item-column) comes twice in the first line", "a.csv", twice)
+        self.bad("a.csv': column 'sid' (--sid-columns) comes twice in", "a.csv", twice.replace("item", "id", 1))
+        once = self.write("b.csv", "item,sid,p,p\n1,2,3,4\n")
+        self.ok("plan", "--input", once)
+        self.fails("b.csv': column 'p' (--priority-column) comes twice in", "plan", "--input", once,
+                   "--priority-column", "p")
         self.bad("a.csv':3: 3 fields, expected 2 as in the first line", "a.csv", "item,sid\n1,2\n1,2,3\n")
         self.bad("a.csv':2: a quote that does not end", "a.csv", 'item,sid\n1,"2\n')
         self.bad("a.csv':4: text after a closing quote", "a.csv", 'item,sid\n"1\n",2\n1,"2"3\n')

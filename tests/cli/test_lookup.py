@@ -59,6 +59,11 @@ class Lookup(Case):
         self.fails("y.sidx': 11 codes follow a prefix of 1, expected at most 10: the index is damaged", "lookup", index,
                    "--prefix", "0")
 
+    def test_names_that_overlap(self):
+        # Copies of all of them could be as long as the section of names times the number of items.
+        self.fails("the names of item rows 1 and 2 overlap: the index is damaged", "lookup",
+                   self.index_of_overlapping_names(), "--sid", "1,2")
+
     def test_text(self):
         self.assertIn("next codes  0,1\n", self.ok("lookup", self.x, "--prefix", "3"))
         self.assertEqual(self.ok("lookup", self.x, "--sid", "3,1,2"),

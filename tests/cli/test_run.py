@@ -317,10 +317,17 @@ class Refusals(Run):
         self.fails_run("--history: no item '99' in the index", "--history", "10,99")
         self.fails_run("--tokens: token 0 of position 1 is 64, expected", "--tokens", "1,64")
         self.fails_run("--offsets: 2 numbers, expected 3", "--offsets", "1,2", "--tokens", "1")
+        for first in [2**63 - 1, 2**31 - 4, -1]:
+            self.fails_run("--offsets: level 0 begins at token %d and has 4 codes, expected tokens from 0 to" % first,
+                           "--offsets", "%d,0,0" % first, "--history", "10")
         # The model has 512 positions, of which two codes need one each.
         fits = self.write("in.jsonl", json.dumps({"tokens": [1] * 510}) + "\n" + json.dumps({"tokens": [1] * 511}))
         self.fails_run("':2: 511 positions, and 2 follow, but the model has 512", "--input", fits)
         self.assertEqual(self.one("--tokens", ",".join(["1"] * 510), "--beams", 2)["live"], 2)
+
+    def test_names_that_overlap(self):
+        self.fails("the names of item rows 1 and 2 overlap: the index is damaged", "run", self.model,
+                   self.index_of_overlapping_names(), "--history", "aa", "--beams", 1)
 
     def test_bad_maps(self):
         for text, message in [("{", "not JSON"), ("{}", "expected an array of 3 arrays"),

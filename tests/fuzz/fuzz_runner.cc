@@ -1,6 +1,7 @@
 // A random caller of the runner's library: every function, with right and wrong arguments, on handles that are made,
-// shared and released in any order; requests that run, wait and are cancelled. What calls answer, write and allocate is
-// checked against the headers.
+// shared and released in any order; requests, none of which waits: `post` runs tasks at once, so that submit() returns
+// when its request is done, and cancelling comes too late. What calls answer, write and allocate is checked against the
+// headers.
 //
 // Set SIDBEAM_FUZZ_REACH=1 to fail if some function has not succeeded once by the end of the run.
 // SPDX-License-Identifier: Apache-2.0

@@ -76,10 +76,10 @@ void check_files(const fuzz::Arguments& arguments, const fuzz::Ran& ran, const s
   FUZZ_CHECK(scratch().read(file) == input);
   if (had_old && ran.status != 0) FUZZ_CHECK(scratch().read(fuzz::kOutput) == Bytes(kOld, kOld + std::strlen(kOld)));
   if (!had_old && ran.status != 0) FUZZ_CHECK(!output);
-  if (ran.status == 0 && arguments[0] == "build") {
-    const fuzz::Ran verified = fuzz::run_command({"verify", scratch().path(fuzz::kOutput), "--full", "--threads", "1"});
-    FUZZ_CHECK(verified.status == 0);
-  }
+  if (ran.status != 0) return;
+  const std::string path = scratch().path(fuzz::kOutput);
+  if (arguments[0] == "build") FUZZ_CHECK(fuzz::run_command({"verify", path, "--full", "--threads", "1"}).status == 0);
+  if (arguments[0] == "synth") FUZZ_CHECK(fuzz::run_command({"plan", "--input", path, "--threads", "1"}).status == 0);
 }
 
 // A run that asks for much must not fill the machine.

@@ -62,7 +62,9 @@ bool write_tool_inputs(const std::filesystem::path& folder) {
     for (uint8_t command = 0; command < 2; ++command, ++number)
       written &= write(folder / std::to_string(number),
                        with_script(file.bytes, {command, 0, static_cast<uint8_t>(file.form)}, number));
-  for (int i = 0; i < 8; ++i, ++number)  // command lines at random, that of synth among them
+  for (int i = 0; i < 2; ++i, ++number)  // synth
+    written &= write(folder / std::to_string(number), with_script({}, {7, 0, 0}, i));
+  for (int i = 0; i < 8; ++i, ++number)  // command lines at random
     written &= write(folder / std::to_string(number), with_script({}, {0, 15, 0}, i));
   return written;
 }

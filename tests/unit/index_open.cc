@@ -202,7 +202,6 @@ TEST_F(OpenTest, SectionsThatDoNotFitAreCorrupt) {
                       [&](auto& h) { tokens(h).spec.kind = static_cast<SectionKind>(999); });
 }
 
-// An unknown kind of section may mean anything by its level, which need not be one of ours.
 TEST_F(OpenTest, TextsWithANulAreRefused) {
   const std::string cut("a\0b", 3);
   expect_header_fault(SIDBEAM_CORRUPT, "the header's codebook has a NUL in it", [&](auto& h) { h.codebook = cut; });
@@ -214,6 +213,7 @@ TEST_F(OpenTest, TextsWithANulAreRefused) {
   });
 }
 
+// An unknown kind of section may mean anything by its level, which need not be one of ours.
 TEST_F(OpenTest, UnknownOptionalSectionsAreSkipped) {
   const Bytes aligned(bytes_);
   for (const int level : {-1, 0, 40, 63, 64, 65, 4000, 32767}) {

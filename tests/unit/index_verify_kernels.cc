@@ -142,7 +142,7 @@ class IndexVerifyKernels : public ::testing::Test {
     const uint32_t used = list_used.first(keys.data(), ordinals.data(), count, slots[0]);
     ASSERT_EQ(list_used.second(keys.data(), ordinals.data(), count, slots[1]), used);
     if (used == kStray) return;
-    const Probing probing{key_mix(random_()), 1023, below<int>(3) == 0 ? 1000 + below<uint64_t>(24) : 1023};
+    const Probing probing{key_mix(random_()), pair_mix(), 1023, below<int>(3) == 0 ? 1000 + below<uint64_t>(24) : 1023};
     for (uint32_t k = 0; k < used; ++k) {
       EXPECT_EQ(slots[1].keys[k], slots[0].keys[k]);
       EXPECT_EQ(slots[1].ordinals[k], slots[0].ordinals[k]);
@@ -160,6 +160,8 @@ class IndexVerifyKernels : public ::testing::Test {
               kBaseline.are_reached(slots[0], used, 2048, probing, sum[0]));
     EXPECT_EQ(sum[1], sum[0]);
   }
+
+  PairMix pair_mix() { return {random_() | 1, random_() | 1, random_() | 1}; }
 
   std::mt19937_64 random_{17};
 };
@@ -229,9 +231,9 @@ TEST_F(IndexVerifyKernels, AgreeOnSlots) {
     kBaseline.add_digits(digits.data(), 3000, count, keys[0].data());
     kernels.add_digits(digits.data(), 3000, count, keys[1].data());
     EXPECT_EQ(keys[1], keys[0]);
-    const KeyMix mix = key_mix(random_());
-    EXPECT_EQ(kernels.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, mix, 1000, count),
-              kBaseline.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, mix, 1000, count));
+    const Probing probing{key_mix(random_()), pair_mix(), 0, 0};
+    EXPECT_EQ(kernels.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, probing, 1000, count),
+              kBaseline.sum_pairs(keys[0].data(), ~uint64_t{0} >> 9, probing, 1000, count));
   });
 }
 

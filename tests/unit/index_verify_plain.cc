@@ -166,5 +166,43 @@ TEST(IndexVerifyPlain, FindsPairsThatAreNot) {
   }));
 }
 
+uint64_t inverse_of(uint64_t odd) {
+  uint64_t inverse = odd;  // right in three bits, and each round doubles them
+  for (int i = 0; i < 5; ++i) inverse *= 2 - odd * inverse;
+  return inverse;
+}
+
+uint64_t unmix_key(const KeyMix& mix, uint64_t mixed) {
+  mixed = (mixed ^ mixed >> 33) * inverse_of(mix.second);
+  mixed = (mixed ^ mixed >> 33) * inverse_of(mix.first);
+  return (mixed ^ mixed >> 33) ^ mix.mask;
+}
+
+// An entry is replaced by one with another ordinal and the key for which `mixed + ordinal * factor` is the same, by which
+// pairs were once told apart: a key that no SID has was found.
+TEST(IndexVerifyPlain, FindsPairsChosenForTheirSum) {
+  std::mt19937_64 random(8);
+  constexpr uint64_t kSids = 3000, kFactor = 0x9e3779b97f4a7c15u;
+  const TestCatalogue catalogue = catalogue_of(random, {50, 60, 70}, kSids, SIDBEAM_KIND_HASH);
+  Index index = build(catalogue);
+  const HashView& hash = index.view.hash;
+  auto* const keys = const_cast<uint64_t*>(hash.keys);
+  auto* const ordinals = static_cast<uint32_t*>(const_cast<void*>(hash.ordinals.data));
+  const uint64_t mask = hash.capacity - 1;
+  uint64_t slot = 0;
+  while (!is_used(keys[slot]) || is_used(keys[(slot + 1) & mask])) ++slot;  // no other key is reached past it
+  const uint64_t mixed = mix_key(hash.mix, keys[slot]), ordinal = ordinals[slot];
+  EXPECT_EQ(unmix_key(hash.mix, mixed), keys[slot]);
+  uint64_t other = 0, forged = mixed;
+  while (other == ordinal || is_used(keys[forged & mask])) forged = mixed + (ordinal - ++other) * kFactor;
+  ASSERT_LT(other, index.view.sids);
+  ASSERT_TRUE(is_plain(index));
+  keys[slot] = kEmptySlot;
+  ordinals[slot] = 0;
+  keys[forged & mask] = unmix_key(hash.mix, forged);
+  ordinals[forged & mask] = static_cast<uint32_t>(other);
+  EXPECT_FALSE(is_plain(index));
+}
+
 }  // namespace
 }  // namespace sidbeam::testing

@@ -3,6 +3,7 @@
 #include "catalogue.h"
 
 #include <algorithm>
+#include <set>
 
 #include "../interrupt.h"
 #include "../options.h"
@@ -164,10 +165,12 @@ int32_t report(void* context, int32_t phase, int64_t done, int64_t total) {
 void check_usage(const ImportOptions& import, const BuildOptions& build) {
   parse_codes(import.codes, import.levels, import.variable_length);
   builder_config(Shape{}, build);
+  std::set<std::string> keys;
   for (const std::string& pair : build.metadata) {
-    if (pair.find('=') == pair.npos || pair[0] == '=') {
-      throw UsageError("--metadata: '" + pair + "', expected key=value");
-    }
+    const size_t equals = pair.find('=');
+    if (equals == pair.npos || equals == 0) throw UsageError("--metadata: '" + pair + "', expected key=value");
+    if (!keys.insert(pair.substr(0, equals)).second)
+      throw UsageError("--metadata: key '" + pair.substr(0, equals) + "' comes twice");
   }
 }
 

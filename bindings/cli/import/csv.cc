@@ -59,7 +59,11 @@ class CsvSource final : public Source {
 
   size_t column(const std::string& name, const char* option) const {
     const auto found = std::find(names_.begin(), names_.end(), name);
-    if (found != names_.end()) return static_cast<size_t>(found - names_.begin());
+    if (found != names_.end()) {
+      if (std::find(found + 1, names_.end(), name) != names_.end())
+        throw Failure("'" + file_.path() + "': column '" + name + "' (" + option + ") comes twice in the first line");
+      return static_cast<size_t>(found - names_.begin());
+    }
     std::string all;  // enough of the file to see its first line
     for (size_t i = 0; i < std::min<size_t>(names_.size(), 12); ++i) {
       all += (i > 0 ? ", '" : "'") + names_[i].substr(0, 40) + "'";

@@ -192,6 +192,20 @@ def test_damage_is_found(tmp_path: Path) -> None:
             index.verify("full")
 
 
+def test_names_that_overlap(tmp_path: Path) -> None:
+    """Copies of all of them could be as long as the section of names times the number of items."""
+    path = tmp_path / "damaged.sidx"
+    sections = sidbeam.Index.build([(1, 2)] * 4, ["aa", "bb", "cc", "dd"], codes=4, path=path).sections
+    offsets = next(s for s in sections if s.kind == "item_name_offsets")
+    with path.open("r+b") as file:
+        file.seek(offsets.offset)
+        file.write(np.array([0, 8, 0, 8, 0], "<u8").tobytes())
+    with sidbeam.Index.open(path) as index:
+        with pytest.raises(sidbeam.Corrupt, match="names of item rows 1 and 2 overlap: the index is damaged"):
+            index.item_ids(range(4))
+        assert index.item_ids([2, 0, 0]).tolist() == ["aabbccdd"] * 3
+
+
 def test_replaced_while_open(tmp_path: Path) -> None:
     path = tmp_path / "a.sidx"
     index = sidbeam.Index.build(SIDS, codes=4, path=path)

@@ -57,7 +57,7 @@ struct BulkKernels {
   void (*transpose)(const uint16_t* rows, uint64_t width, uint32_t count, uint16_t* columns, uint64_t stride);
   bool (*are_reached)(const UsedSlots&, uint32_t used, uint64_t begin, const Probing& probing, uint64_t& sum);
   void (*add_digits)(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t* keys);
-  uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count);
+  uint64_t (*sum_pairs)(const uint64_t* keys, uint64_t mask, const Probing& probing, uint64_t ordinal, uint32_t count);
 };
 
 // May be used only if the machine supports the target.

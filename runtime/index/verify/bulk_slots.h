@@ -17,9 +17,15 @@ namespace sidbeam {
 inline constexpr uint32_t kSids = 512;
 inline constexpr uint32_t kSidStride = kSids + 32;  // a power of two would map all columns to the same cache sets
 
-// How a lookup walks the slots.
+// Odd numbers, drawn anew for each verification, by which pair_number() multiplies.
+struct PairMix {
+  uint64_t first, second, third;
+};
+
+// How a lookup walks the slots, and how their pairs are numbered.
 struct Probing {
   KeyMix mix;
+  PairMix pairs;
   uint64_t mask, furthest;  // capacity - 1; the largest distance from where a key begins
 };
 
@@ -73,11 +79,13 @@ uint32_t used(const uint64_t* keys, const T* ordinals, uint32_t count, UsedSlots
   return stray == 0 ? used : kStray;
 }
 
-// A number for a pair of mixed key and ordinal. The sum over a set of pairs identifies the set as a 64-bit hash would,
-// except under attack. The order of the pairs does not matter, so neither SIDs nor slots need random reads.
-__attribute__((always_inline)) inline uint64_t pair_number(uint64_t mixed, uint64_t ordinal) {
-  const uint64_t pair = mixed + ordinal * 0x9e3779b97f4a7c15u;
-  const uint64_t number = (pair ^ pair >> 32) * 0xd6e8feb86659fd93u;
+// A number for a pair of mixed key and ordinal. The sum over a set of pairs identifies the set as a 64-bit hash would.
+// The order of the pairs does not matter, so neither SIDs nor slots need random reads. (If the multipliers were known,
+// a file's author could choose other pairs of the same sum.)
+__attribute__((always_inline)) inline uint64_t pair_number(const PairMix& by, uint64_t mixed, uint64_t ordinal) {
+  uint64_t number = mixed * by.first;
+  number = ((number ^ number >> 32) + ordinal) * by.second;
+  number = (number ^ number >> 32) * by.third;
   return number ^ number >> 32;
 }
 
@@ -89,7 +97,7 @@ bool are_reached(const UsedSlots& used, uint32_t count, uint64_t begin, const Pr
     const uint64_t mixed = mix_key(by.mix, used.keys[k]), run = used.run[k];
     const uint64_t distance = (begin + used.slots[k] - mixed) & by.mask;
     cut_off |= is_reached(distance, run, by.furthest) ? 0 : 1;
-    pairs += pair_number(mixed, used.ordinals[k]);
+    pairs += pair_number(by.pairs, mixed, used.ordinals[k]);
   }
   sum += pairs;
   return cut_off == 0;
@@ -101,10 +109,10 @@ void add_digits(const uint32_t* digits, uint64_t radix, uint32_t count, uint64_t
 }
 
 // Sums the pairs of consecutive SIDs, using the masked bits of their keys.
-uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, const KeyMix& mix, uint64_t ordinal, uint32_t count) {
-  const KeyMix by = mix;
+uint64_t sum_pairs(const uint64_t* keys, uint64_t mask, const Probing& probing, uint64_t ordinal, uint32_t count) {
+  const Probing by = probing;
   uint64_t sum = 0;
-  for (uint32_t i = 0; i < count; ++i) sum += pair_number(mix_key(by, keys[i] & mask), ordinal + i);
+  for (uint32_t i = 0; i < count; ++i) sum += pair_number(by.pairs, mix_key(by.mix, keys[i] & mask), ordinal + i);
   return sum;
 }
 

@@ -7,6 +7,7 @@
 #include "index/verify/bulk_arrays.h"
 #include "index/verify/explain.h"
 #include "support/hashing.h"
+#include "support/secret.h"
 
 namespace sidbeam {
 namespace {
@@ -14,10 +15,10 @@ namespace {
 // Walks the slots in order.
 class SlotWalk {
  public:
-  SlotWalk(const IndexView& index, SectionSums& sums)
+  SlotWalk(const IndexView& index, SectionSums& sums, const Probing& probing)
       : hash_(index.hash),
         kernels_(bulk_kernels(index.target)),
-        probing_{hash_.mix, hash_.capacity - 1, hash_.probes - 1},
+        probing_(probing),
         summed_keys_(sums, {hash_.keys, sizeof *hash_.keys}),
         summed_ordinals_(sums, hash_.ordinals) {}
 
@@ -81,6 +82,10 @@ uint64_t key_of_ordinal(const IndexView& index, uint64_t ordinal) {
 SidPairs::SidPairs(const IndexView& index)
     : index_(index),
       kernels_(bulk_kernels(index.target)),
+      probing_{index.hash.mix,
+               {secret_number() | 1, secret_number() | 1, secret_number() | 1},
+               index.hash.capacity - 1,
+               index.hash.probes - 1},
       codes_(index.hash.keys != nullptr ? size_t{kSidStride} * static_cast<size_t>(index.levels) : 0),
       done_(index.hash.keys != nullptr ? 0 : index.sids) {}
 
@@ -101,13 +106,12 @@ void SidPairs::add_block() {
   }
   if (index_.hash.hashed)
     xxh3_64_of_rows(index_.target, codes_.data(), levels, kSidStride, count, index_.hash.seed, keys);
-  sum_ +=
-      kernels_.sum_pairs(keys, index_.hash.hashed ? index_.hash.key_mask : ~uint64_t{0}, index_.hash.mix, done_, count);
+  sum_ += kernels_.sum_pairs(keys, index_.hash.hashed ? index_.hash.key_mask : ~uint64_t{0}, probing_, done_, count);
   done_ += count;
 }
 
 bool has_plain_hash(const Index& index, SectionSums& sums, SidPairs& pairs) {
-  SlotWalk walk(index.view, sums);
+  SlotWalk walk(index.view, sums, pairs.probing());
   if (!walk.run() || walk.used() != index.view.sids) return false;
   pairs.reach(index.view.sids);
   return walk.sum() == pairs.sum();

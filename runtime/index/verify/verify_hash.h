@@ -20,12 +20,15 @@ class SidPairs {
     while (done_ < end) add_block();
   }
   uint64_t sum() const { return sum_; }
+  // For the slots, whose pairs must be numbered alike.
+  const Probing& probing() const { return probing_; }
 
  private:
   void add_block();
 
   const IndexView& index_;
   const BulkKernels& kernels_;
+  const Probing probing_;
   std::vector<uint32_t> codes_;  // [levels, kSidStride]
   uint64_t done_, sum_ = 0;
 };

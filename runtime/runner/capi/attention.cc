@@ -10,6 +10,7 @@
 #include "runner/attention/permute.h"
 #include "runner/capi/first_version.h"
 #include "support/arguments.h"
+#include "support/strides.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -79,6 +80,7 @@ void check_arrays(const sidbeam_attention_args& args) {
   }
   const int64_t row = int64_t{args.heads} * args.head_dim;
   if (args.query_stride != 0) check_range("args.query_stride", args.query_stride, row, INT32_MAX);
+  check_stride("args.query_stride", args.rows, args.query_stride);
   check_range("args.unshared_length", args.unshared_length, 0, INT32_MAX);
   if (args.rows == 0) return;
   require(args.queries, "args.queries");
@@ -159,6 +161,7 @@ void check_permute(const sidbeam_attention_permute_args& args) {
   check_range("args.requests", args.requests, 0, INT32_MAX);
   if (args.request_stride != 0) {
     check_range("args.request_stride", args.request_stride, int64_t{args.beams} * args.depth, INT32_MAX);
+    check_stride("args.request_stride", args.requests, args.request_stride, int64_t{args.kv_heads} * args.head_dim);
   }
   if (args.requests == 0 || args.depth == 0) return;
   require(args.unshared_keys, "args.unshared_keys");

@@ -24,7 +24,7 @@ void count_rows(const DraftShape& shape, int32_t beams, int64_t* rows) {
   int64_t prefixes = 1;
   for (int32_t l = 0; l < shape.levels; ++l) {
     rows[l] = std::min(most, prefixes);
-    prefixes = rows[l] * shape.codes[l];
+    prefixes = rows[l] * (int64_t{shape.codes[l]} + 1);
   }
 }
 

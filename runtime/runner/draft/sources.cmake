@@ -1,6 +1,6 @@
 # Heads are read and written in files as the library's own are.
 # SPDX-License-Identifier: Apache-2.0
-foreach(source file_attributes leftovers output_file)
+foreach(source file_attributes leftovers output_file secret)
   target_sources(sidbeam_runner_core PRIVATE ${PROJECT_SOURCE_DIR}/runtime/support/${source}.cc)
 endforeach()
 add_dependencies(sidbeam_runner_core sidbeam_generated)

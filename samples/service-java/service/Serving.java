@@ -26,7 +26,7 @@ final class Serving {
   private final AtomicInteger users = new AtomicInteger(1); // requests, and the service while it is the current one
 
   Serving(Path path) {
-    index = Index.open(path, new OpenConfig().verify(Verify.CHECKSUMS));
+    index = Index.open(path, new OpenConfig().verify(Verify.FULL));
     try {
       version = index.info().fingerprint();
       codes = index.info().codes();

@@ -184,18 +184,22 @@ public final class ServiceTest {
     check(metric("reloads_total") == RELOADS, "reloads " + metric("reloads_total"));
   }
 
-  private void aFileThatIsNoneLeavesTheOldVersion() throws Exception {
+  private void aDamagedFileLeavesTheOldVersion() throws Exception {
     String before = ask("POST", "/recommend", "{\"histories\": [[]]}").body();
     Path wrong = Files.writeString(Path.of(file + ".wrong"), "no index");
     Files.move(wrong, file, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
     refuses(500, "the index before stays", "POST", "/reload", "");
+    // The checksums of this one are right.
+    Files.copy(Path.of("tests/cli/data/out_of_order.sidx"), wrong);
+    Files.move(wrong, file, java.nio.file.StandardCopyOption.ATOMIC_MOVE);
+    refuses(500, "entry 2 falls", "POST", "/reload", "");
     check(ask("POST", "/recommend", "{\"histories\": [[]]}").body().equals(before), "the old version is gone");
     try (Builder builder = new Builder(new BuilderConfig(16, 16, 17))) { // the model has an output for every code
       builder.add(new int[] {1, 2, 3});
       builder.write(file);
     }
     refuses(500, "[16, 16, 17] codes per level, expected [16, 16, 16]", "POST", "/reload", "");
-    check(metric("reload_failures_total") == 2, "failures");
+    check(metric("reload_failures_total") == 3, "failures");
   }
 
   /** SIGTERM while a request is being read. */
@@ -269,7 +273,7 @@ public final class ServiceTest {
     try {
       answersAndRefuses();
       reloadsUnderLoad();
-      aFileThatIsNoneLeavesTheOldVersion();
+      aDamagedFileLeavesTheOldVersion();
       check(process.isAlive(), "the service is gone");
       answersWhatRunsWhenItIsEnded();
     } finally {

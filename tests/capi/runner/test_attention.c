@@ -302,7 +302,9 @@ static void a_workspace_serves_fewer_rows(void) {
   } while (0)
 
 static void bad_shapes_are_refused(void) {
+  static const int64_t many[] = {0, INT32_MAX};
   const sidbeam_attention_args args = make_args();
+  sidbeam_attention_args huge = args;
   int64_t bytes = 0;
   REFUSED(struct_size, 8, "args.struct_size is");
   REFUSED(device_type, 2, "args.device_type is 2");
@@ -321,6 +323,11 @@ static void bad_shapes_are_refused(void) {
   REFUSED(rows, 10, "args.rows is 10", "expected 9");
   REFUSED(requests, 0, "args.rows is 9", "expected 0");
   REFUSED(query_stride, ROW - 1, "args.query_stride is 79");
+  huge.requests = 1;
+  huge.rows = huge.query_stride = INT32_MAX;
+  huge.row_offsets = many;
+  CHECK_FAILS(sidbeam_attention_run(&huge, &err), SIDBEAM_INVALID_ARGUMENT,
+              "args.query_stride is 2147483647, which overflows over 2147483647 of them");
   REFUSED(unshared_length, -1, "args.unshared_length is -1");
   CHECK_FAILS(sidbeam_attention_run(NULL, &err), SIDBEAM_INVALID_ARGUMENT, "args is NULL");
   CHECK_FAILS(sidbeam_attention_workspace(&args, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "bytes is NULL");
@@ -392,6 +399,10 @@ static void bad_permutations_are_refused_before_anything_moves(void) {
   PERMUTE_REFUSED(depth, SIDBEAM_MAX_LEVELS + 1, "args.depth is 65");
   PERMUTE_REFUSED(requests, -1, "args.requests is -1");
   PERMUTE_REFUSED(request_stride, 1, "args.request_stride is 1");
+  args.head_dim = SIDBEAM_MAX_HEAD_DIM;
+  args.kv_heads = SIDBEAM_MAX_HEADS;
+  args.requests = 8193;
+  PERMUTE_REFUSED(request_stride, INT32_MAX, "args.request_stride is 2147483647, which overflows over 8193 of them");
   CHECK_FAILS(sidbeam_attention_permute(NULL, &err), SIDBEAM_INVALID_ARGUMENT, "args is NULL");
   CHECK_F32(key, before, 4);
 }

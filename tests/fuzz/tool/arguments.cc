@@ -32,13 +32,13 @@ std::string write_logits(const Room& room, const std::string& index, Random& ran
     levels = info.levels;
     columns = std::min(*std::max_element(info.codes, info.codes + info.levels), 512) + 1;
   }
-  const int64_t requests = random.one_in(4) ? 3 : 1;
+  const auto requests = random.one_in(4) ? static_cast<int64_t>(random.below(4)) : 1;
   std::vector<float> rows(static_cast<size_t>(requests * levels * columns));
   for (float& x : rows) x = -static_cast<float>(random.below(32)) / 4;
-  if (random.one_in(4)) random.pick(rows) = std::numeric_limits<float>::quiet_NaN();
-  if (random.one_in(4)) random.pick(rows) = -std::numeric_limits<float>::infinity();
+  if (requests > 0 && random.one_in(4)) random.pick(rows) = std::numeric_limits<float>::quiet_NaN();
+  if (requests > 0 && random.one_in(4)) random.pick(rows) = -std::numeric_limits<float>::infinity();
   std::string shape = std::to_string(levels) + ", " + std::to_string(columns) + ")";
-  shape = requests > 1 ? "(" + std::to_string(requests) + ", " + shape : "(" + shape;
+  shape = requests != 1 ? "(" + std::to_string(requests) + ", " + shape : "(" + shape;
   return room.scratch.write("logits.npy", npy_bytes("<f4", shape, rows.data(), rows.size() * sizeof(float)));
 }
 
@@ -122,13 +122,17 @@ void add_verification(Arguments& arguments, Random& random) {
 }
 
 Arguments draft(const std::string& head, const std::string& index, const std::string& hidden, Random& random) {
-  Arguments arguments = {"draft", head, index, "--hidden", hidden, "--beams", std::to_string(1 + random.skewed(4))};
+  const uint64_t beams = 1 + (random.one_in(8) ? random.below(300) : random.skewed(4));
+  Arguments arguments = {"draft", head, index, "--hidden", hidden, "--beams", std::to_string(beams)};
   add_verification(arguments, random);
   return arguments;
 }
 
 void add_prompt(Arguments& arguments, Random& random) {
-  const std::string tokens[] = {"1,5,3", "11", "0,1,2,3,4,5", "1,-1,2", "12"}, items[] = {"0", "0,1", "3,item 1", "x"};
+  const std::string tokens[] = {"1,5,3", "11", "0,1,2,3,4,5", "1,-1,2", "12"};
+  // Ids of specimens: the number of the row, or a name with it.
+  const std::string row = std::to_string(random.below(12)),
+                    items[] = {"0", "0,1", row, "item " + row, "item " + row + ",item 0", "3,item 1", "x"};
   if (random.one_in(2))
     add(arguments, {"--tokens", random.pick(tokens)});
   else
@@ -272,6 +276,7 @@ Arguments on_catalogue(const Room& room, const std::string& file, uint8_t form, 
     default:
       break;
   }
+  if (choice % 8 == 7) return synth(room, random);  // which reads no file
   what = choice % 4 == 0 ? Arguments{"plan", "--input", path} : Arguments{"build", "--input", path, "--output", out};
   add_import(what, as, random);
   if (choice % 4 != 0 && random.one_in(4))
@@ -307,7 +312,6 @@ Arguments any_arguments(const Room& room, const std::string& file, Random& rando
                                 "a\u2028b",
                                 room.scratch.path(file),
                                 room.scratch.path(kOutput)};
-  if (random.one_in(6)) return synth(room, random);
   if (random.one_in(6)) return estimate(random);
   const std::string& command = random.one_in(8) ? random.pick(others) : random.pick(command_names());
   Arguments arguments = {command};

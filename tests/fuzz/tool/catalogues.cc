@@ -124,16 +124,23 @@ void change_word(Bytes& bytes, Random& random) {
   std::memcpy(bytes.data() + at, &word, sizeof word);
 }
 
-// A shape whose product overflows, or is 0 beside a huge extent.
-void change_shape(Bytes& header, Random& random) {
-  const std::string kShapes[] = {"(4611686018427387904, 4)", "(3037000500, 3037000500)", "(9223372036854775807,)",
-                                 "(0, 9223372036854775807)", "(18446744073709551615, 3)"};
+// A shape whose product overflows, or is 0, perhaps beside a huge extent. Returns whether it is 0.
+bool change_shape(Bytes& header, Random& random) {
+  const std::string kShapes[] = {"(4611686018427387904, 4)",
+                                 "(3037000500, 3037000500)",
+                                 "(9223372036854775807,)",
+                                 "(18446744073709551615, 3)",
+                                 "(0, 9223372036854775807)",
+                                 "(0, 3, 4611686018427387904)",
+                                 "(0, 3, 5)",
+                                 "(0, 4, 3)"};
   const auto open = std::find(header.begin(), header.end(), '(');
   const auto close = std::find(open, header.end(), ')');
-  if (close == header.end()) return;
+  if (close == header.end()) return false;
   const std::string& shape = random.pick(kShapes);
   const auto at = header.erase(open, close + 1);
   header.insert(at, shape.begin(), shape.end());
+  return shape.starts_with("(0,");
 }
 
 void change_npy_header(Bytes& bytes, Random& random) {
@@ -145,8 +152,9 @@ void change_npy_header(Bytes& bytes, Random& random) {
   if (header.empty()) return;
   const std::string kTexts[] = {"<i4", "<i8",  "<u8",   "|u1", "<f4",    "<f2",
                                 ">i4", "True", "False", "()",  "(0, 3)", "(3,)"};
+  bool without_data = false;
   if (random.one_in(4)) {
-    change_shape(header, random);
+    without_data = change_shape(header, random);
   } else if (random.one_in(2)) {
     change_number(header, random);
   } else {
@@ -154,7 +162,8 @@ void change_npy_header(Bytes& bytes, Random& random) {
     const std::string& text = random.one_in(2) ? random.pick(kTexts) : random.pick(kFragments);
     replace(header, at, random.one_in(2) ? at : std::min(header.size(), at + text.size()), text);
   }
-  bytes.erase(bytes.begin() + kTextAt, bytes.begin() + static_cast<std::ptrdiff_t>(end));
+  const auto erased = static_cast<std::ptrdiff_t>(without_data ? bytes.size() : end);
+  bytes.erase(bytes.begin() + kTextAt, bytes.begin() + erased);
   bytes.insert(bytes.begin() + kTextAt, header.begin(), header.end());
   length = static_cast<uint16_t>(header.size());
   if (!random.one_in(8)) std::memcpy(bytes.data() + kLengthAt, &length, sizeof length);
@@ -214,6 +223,7 @@ std::vector<CatalogueFile> catalogue_files() {
       {Form::kIds, npy_bytes("<i8", "(6,)", ids, sizeof ids)},
       {Form::kLogits, npy_bytes("<f4", "(3, 5)", logits.data(), logits.size() * sizeof(float))},
       {Form::kLogits, npy_bytes("<f4", "(1, 3, 5)", logits.data(), logits.size() * sizeof(float))},
+      {Form::kLogits, npy_bytes("<f4", "(0, 3, 4611686018427387904)", logits.data(), 0)},
       {Form::kHidden, npy_bytes("<f4", "(4, 3)", logits.data(), 4 * 3 * sizeof(float))},
       {Form::kPrompts, bytes_of_text("{\"tokens\": [1, 5, 3], \"user\": 7}\n{\"history\": [0, \"3\", 1]}\n")},
       {Form::kPrompts, bytes_of_text("{\"history\": []}\n\n{\"tokens\": [-1, 11]}\r\n{\"tokens\": [2]}")},

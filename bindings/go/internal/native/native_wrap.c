@@ -234,6 +234,18 @@ fl_fail(sidbeam_error* err, int32_t code, const char* format, ...) {
   va_end(arguments);
 }
 
+/* What the system says, as a line that fits a message: what is not printable ASCII becomes \xNN. */
+static inline void fl_escape(const char* text, char* line, size_t size) {
+  size_t end = 0;
+  for (; *text != 0; text++) {
+    const unsigned char byte = (unsigned char)*text;
+    const int plain = byte >= 0x20 && byte < 0x7F;
+    if (end + (plain ? 1 : 4) >= size) break;
+    end += (size_t)snprintf(line + end, size - end, plain ? "%c" : "\\x%02x", byte);
+  }
+  line[end] = 0;
+}
+
 static inline void fl_clear(sidbeam_error* err) {
   err->struct_size = (uint32_t)sizeof(*err);
   err->code = 0;
@@ -300,8 +312,10 @@ static inline void fl_find_runner(sidbeam_error* err) {
   library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
   symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
   if (symbol == NULL) {
-    const char* why = dlerror();
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", why == NULL ? name : why);
+    const char* why = dlerror(); /* has paths */
+    char line[sizeof(err->message)];
+    fl_escape(why == NULL ? name : why, line, sizeof(line));
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", line);
     return;
   }
   memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
@@ -1256,18 +1270,26 @@ static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item
 }
 
 /* The ids of many item rows: ids [item_rows] (-1 where ids are names); name_bytes [item_rows], if given: the lengths of
- * the names. */
+ * the names. CORRUPT where names of rising rows overlap, as only those of a damaged index do: callers make room for the
+ * sum, which could be the length of all names times the number of rows. */
 static inline void flat_index_item_ids(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ids,
                                        flat_out_i64 name_bytes, sidbeam_error* err) {
   int64_t i, bytes = 0;
+  const char *name = NULL, *end = NULL;
   void* object;
   fl_clear(err);
   if (!FLAT_GIVEN(err, ids, item_rows.count) || !FLAT_NEED(err, name_bytes, item_rows.count)) return;
   object = fl_share(index, FLAT_INDEX, err);
   if (object == NULL) return;
   for (i = 0; i < item_rows.count && err->code == 0; i++) {
-    (void)!sidbeam_index_item_id((sidbeam_index*)object, item_rows.data[i], ids.data + i, NULL, &bytes, err);
+    const int64_t row = item_rows.data[i];
+    if (sidbeam_index_item_id((sidbeam_index*)object, row, ids.data + i, &name, &bytes, err) != SIDBEAM_OK) break;
     if (name_bytes.data != NULL) name_bytes.data[i] = bytes;
+    if (name_bytes.data == NULL || name == NULL) continue;
+    if (i > 0 && item_rows.data[i - 1] < row && name < end)
+      fl_fail(err, SIDBEAM_CORRUPT, "the names of item rows %lld and %lld overlap: the index is damaged",
+              (long long)item_rows.data[i - 1], (long long)row);
+    end = name + bytes;
   }
   fl_drop_user(index);
 }

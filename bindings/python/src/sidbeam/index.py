@@ -281,7 +281,8 @@ class Index(Handle):
         return ordinals
 
     def item_ids(self, item_rows: Any) -> np.ndarray:
-        """The ids ``[n]`` of item rows: int64, uint64, or str as objects."""
+        """The ids ``[n]`` of item rows: int64, uint64, or str as objects. Names that overlap, as only those of a
+        damaged index do, are :class:`Corrupt`."""
         wanted = host(item_rows, np.int64, "item_rows")
         ids, sizes = np.empty(len(wanted), np.int64), np.empty(len(wanted), np.int64)
         _native.flat_index_item_ids(self._handle, wanted, ids, sizes)

@@ -311,7 +311,8 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
-   * The names of item rows of an index of string ids.
+   * The names of item rows of an index of string ids. Names that overlap, as only those of a damaged index do, are
+   * {@link Status#CORRUPT}.
    *
    * @param rows [count], each 0 .. items - 1
    * @return [count]; "" where ids are numbers

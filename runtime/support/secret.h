@@ -1,0 +1,11 @@
+// Numbers that nobody outside this process knows. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace sidbeam {
+
+// 64 bits of the kernel's. (Before it has any, which is early at boot, the process and the time.)
+uint64_t secret_number();
+
+}  // namespace sidbeam
