@@ -68,8 +68,8 @@ const RunnerPlugin& find_plugin() {
 
 }  // namespace
 
-// Nothing is locked, since a child that is forked meanwhile would wait for ever: threads that come at the same time find
-// the same plugin. A failure is tried again.
+// Nothing is locked, since a child that is forked meanwhile would wait for ever. Threads that come at the same time
+// find the same plugin. A failure is tried again.
 const RunnerPlugin& load_runner_plugin() {
   static constinit std::atomic<const RunnerPlugin*> found{nullptr};
   const RunnerPlugin* plugin = found.load(std::memory_order_acquire);

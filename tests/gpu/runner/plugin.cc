@@ -1,7 +1,12 @@
-// Finding the runner's plugin for CUDA: plugin PLUGIN OTHER_LIBRARY. SPDX-License-Identifier: Apache-2.0
+// Finding the runner's plugin for CUDA: plugin PLUGIN OTHER_LIBRARY SLOW_LIBRARY. SPDX-License-Identifier: Apache-2.0
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
+#include <thread>
 
 #include "runner/attention/device.h"
 #include "runner/cuda/load.h"
@@ -26,12 +31,37 @@ void refused(const char* path, const char* words) {
   ++failures;
 }
 
+// A child that is forked while another thread loads a plugin does not wait for that thread, which it does not have.
+void a_child_waits_for_no_loader(const char* slow) {
+  constexpr const char* kWords = "is no CUDA plugin of sidbeam's runner";
+  constexpr unsigned kSeconds = 60;
+  int begun[2], go_on[2], status = -1;
+  char byte = 0;
+  if (pipe(begun) != 0 || pipe(go_on) != 0) std::abort();
+  setenv("SLOW_BEGUN", std::to_string(begun[1]).c_str(), 1);
+  setenv("SLOW_GO_ON", std::to_string(go_on[0]).c_str(), 1);
+  std::thread loader(refused, slow, kWords);
+  if (read(begun[0], &byte, 1) != 1) std::abort();
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(kSeconds);
+    failures = 0;
+    refused(slow, kWords);
+    std::fflush(stdout);
+    _exit(failures);
+  }
+  if (waitpid(child, &status, 0) != child || status != 0) ++failures, std::printf("the child's status is %d\n", status);
+  if (write(go_on[1], &byte, 1) != 1) std::abort();
+  loader.join();
+}
+
 }  // namespace
 
 int main(int, char** argv) {
   refused("/nowhere/plugin.so", "that SIDBEAM_RUNNER_CUDA_LIBRARY names does not load");
   refused("", "libsidbeam_runner_cuda.so.1 is missing");
   refused(argv[2], "is no CUDA plugin of sidbeam's runner: it lacks sidbeam_runner_cuda_plugin");
+  a_child_waits_for_no_loader(argv[3]);
   setenv("SIDBEAM_RUNNER_CUDA_LIBRARY", argv[1], 1);
   setenv("SIDBEAM_EMULATED_DEVICES", "1", 1);
   sidbeam_attention_args args = SIDBEAM_ATTENTION_ARGS_INIT;
