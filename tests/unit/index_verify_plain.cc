@@ -178,8 +178,8 @@ uint64_t unmix_key(const KeyMix& mix, uint64_t mixed) {
   return (mixed ^ mixed >> 33) ^ mix.mask;
 }
 
-// An entry is replaced by one with another ordinal and the key for which `mixed + ordinal * factor` is the same, by which
-// pairs were once told apart: a key that no SID has was found.
+// An entry is replaced by one with another ordinal and the key for which `mixed + ordinal * factor` is the same, which
+// is all that once told pairs apart: a lookup then found a key that no SID has.
 TEST(IndexVerifyPlain, FindsPairsChosenForTheirSum) {
   std::mt19937_64 random(8);
   constexpr uint64_t kSids = 3000, kFactor = 0x9e3779b97f4a7c15u;
