@@ -31,10 +31,11 @@ def binary(target, build="fuzz"):
 
 
 class Target:
-    """The time that a target has had, and what it has found, in this sitting."""
+    """The time that a target has had, and what it has found, in this sitting. `before`: seconds it had already."""
 
-    def __init__(self, name):
+    def __init__(self, name, before):
         self.name = name
+        self.before = before
         self.folder = FARM / name
         self.corpus = self.folder / "corpus"
         self.findings = self.folder / "findings"
@@ -46,14 +47,18 @@ class Target:
         self.failed = None
         self.slices = 0
 
+    def had(self):
+        """Seconds, counting slices that run as whole ones."""
+        return self.before + self.cpu + self.running * SLICE
+
     def command(self, *options):
         return [binary(self.name), *LIMITS, *options, self.corpus, FARM / "seeds" / self.name]
 
 
 class Farm:
-    def __init__(self, names, seconds):
-        self.targets = [Target(name) for name in names]
-        self.seconds = seconds
+    def __init__(self, targets, seconds):
+        self.targets = targets
+        self.seconds = seconds  # of each
         self.jobs = int(os.environ.get("SIDBEAM_JOBS", os.cpu_count()))
         self.lock = threading.Lock()
         self.processes = set()
@@ -62,13 +67,14 @@ class Farm:
     def next(self):
         """The target that is furthest behind, or None."""
         with self.lock:
-            waiting = [t for t in self.targets if t.failed is None and t.cpu + t.running * SLICE < self.seconds]
+            waiting = [t for t in self.targets if t.failed is None and t.had() < self.seconds]
             if self.stopped or not waiting:
                 return None
-            target = min(waiting, key=lambda t: t.cpu + t.running * SLICE)
+            target = min(waiting, key=Target.had)
+            seconds = min(SLICE, int(self.seconds - target.had()) + 1)
             target.running += 1
             target.slices += 1
-            return target, target.slices, min(SLICE, int(self.seconds - target.cpu) + 1)
+            return target, target.slices, seconds
 
     def work(self):
         while (turn := self.next()) is not None:
@@ -185,9 +191,13 @@ def table(results):
     return "\n".join(rows)
 
 
-def write_results(targets, counted):
+def read_results():
     path = HERE / "results.json"
-    results = json.loads(path.read_text()) if path.exists() else {}
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def write_results(targets, counted):
+    results = read_results()
     commit = git("rev-parse", "--short=10", "HEAD") or "no commit"
     for target in targets:
         if target.inputs == 0:
@@ -198,7 +208,7 @@ def write_results(targets, counted):
         r["sittings"] += 1
         r.update(counted[target.name], date=datetime.date.today().isoformat(), commit=commit)
     results = {name: results[name] for name in TARGETS if name in results}
-    path.write_text(json.dumps(results, indent=1) + "\n")
+    (HERE / "results.json").write_text(json.dumps(results, indent=1) + "\n")
     readme = HERE / "README.md"
     text = readme.read_text()
     before, after = text.split(BEGIN)[0], text.split(END)[1]
@@ -210,6 +220,7 @@ def main():
     parser = argparse.ArgumentParser(prog="farm.sh")
     parser.add_argument("hours", type=float, help="CPU hours of each target")
     parser.add_argument("--targets", default=",".join(TARGETS))
+    parser.add_argument("--in-all", action="store_true")
     parser.add_argument("--lines", action="store_true")
     parser.add_argument("--no-results", action="store_true")
     options = parser.parse_args()
@@ -219,7 +230,8 @@ def main():
             parser.error(f"no target {name}, expected some of {', '.join(TARGETS)}")
     FARM.mkdir(parents=True, exist_ok=True)
     subprocess.run([binary("make_corpus"), FARM / "seeds"], check=True)
-    farm = Farm(names, options.hours * 3600)
+    before = {name: r["cpu_seconds"] for name, r in read_results().items()} if options.in_all else {}
+    farm = Farm([Target(name, before.get(name, 0)) for name in names], options.hours * 3600)
     begin = time.time()
     farm.run()
     with concurrent.futures.ThreadPoolExecutor(farm.jobs) as pool:

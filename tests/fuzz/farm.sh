@@ -2,9 +2,10 @@
 # The fuzz targets for long: builds them, gives each HOURS of CPU time on all cores, keeps what they find interesting in
 # build/fuzz-farm, reduces it at the end and adds the counts to results.json and the table of README.md. Ctrl-C stops
 # early and counts what was done; the next run goes on from there. Ends with 1 where a target found something.
-#   bash tests/fuzz/farm.sh HOURS [--targets fuzz_files,fuzz_tool] [--lines] [--no-results]
-# --lines measures, with a second build, which lines of runtime/ and bindings/cli the inputs reach. --no-results leaves
-# the files of this folder alone. SIDBEAM_JOBS sets how many processes run at a time (default: cores).
+#   bash tests/fuzz/farm.sh HOURS [--in-all] [--targets fuzz_files,fuzz_tool] [--lines] [--no-results]
+# --in-all counts the hours of results.json too, so that each gets what it lacks. --lines measures, with a second build,
+# which lines of runtime/ and bindings/cli the inputs reach. --no-results leaves the files of this folder alone.
+# SIDBEAM_JOBS sets how many processes run at a time (default: cores).
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
