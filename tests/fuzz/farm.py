@@ -103,8 +103,8 @@ class Farm:
             target.inputs += int(inputs.group(1)) if inputs else 0
             if process.returncode != 0 and not self.stopped:
                 target.failed = log
-        print(f"{target.name}: {target.cpu / 3600:.2f} CPU hours, {target.inputs:,} inputs"
-              + (f", FAILED: see {log}" if target.failed else ""), flush=True)
+        what = f", FAILED: see {log}" if target.failed else ""  # one write, since the other threads print too
+        print(f"{target.name}: {target.cpu / 3600:.2f} CPU hours, {target.inputs:,} inputs{what}\n", end="", flush=True)
 
     def stop(self, *_):
         with self.lock:
