@@ -82,9 +82,10 @@ Arguments decode(const std::string& index, const std::string& logits, Random& ra
 
 Arguments sample(const std::string& index, const std::string& logits, Random& random) {
   const std::string strategies[] = {"trie", "sorted", "sorted_topk"};
+  const bool without_replacement = random.one_in(3);  // DISC looks a thousand times for each that there is not
   Arguments arguments = {"sample",      index,
                          "--logits",    logits,
-                         "--draws",     std::to_string(1 + random.skewed(6)),
+                         "--draws",     std::to_string(1 + random.skewed(without_replacement ? 3 : 6)),
                          "--seed",      std::to_string(static_cast<int64_t>(random.next())),
                          "--strategy",  random.pick(strategies),
                          "--normalize", random.one_in(2) ? "full" : "level"};
@@ -92,7 +93,7 @@ Arguments sample(const std::string& index, const std::string& logits, Random& ra
   if (random.one_in(3)) add(arguments, {"--top-k", std::to_string(1 + random.below(8))});
   if (random.one_in(3)) add(arguments, {"--top-p", random.one_in(4) ? "1.5" : "0.7"});
   if (random.one_in(3)) add(arguments, {"--disc", std::to_string(1 + random.below(4))});
-  if (random.one_in(3)) add(arguments, {"--without-replacement"});
+  if (without_replacement) add(arguments, {"--without-replacement"});
   if (random.one_in(2)) add(arguments, {"--rows", std::to_string(1 + random.below(40))});
   if (random.one_in(4)) add(arguments, {"--temperature", random.one_in(4) ? "0" : "0.5"});
   if (random.one_in(8)) add(arguments, {"--offsets", some_codes(random)});
