@@ -11,8 +11,8 @@
 
 namespace cli {
 
-// The item rows [lo, hi), each with its id. Throws where names overlap, as only those of a damaged index do: together
-// they could be as long as all names times the number of rows.
+// The item rows [lo, hi), each with its id. Throws where names of neighbours overlap, as only those of a damaged index
+// do: together they could be as long as all names times the number of rows.
 void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t hi,
                const std::function<void(int64_t row, std::string id)>& take);
 // The items of an ordinal, in their order; none for ordinal -1.

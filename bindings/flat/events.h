@@ -62,7 +62,7 @@ typedef struct fl_events {
   pthread_cond_t changed;
   fl_event *first, **last;
   int32_t ended, owners;
-  pid_t process; /* a child has not the threads that may have locked it: there it is left as it is */
+  pid_t process; /* a child has not the threads that may have locked it: fl_drop_events() leaves it there */
 } fl_events;
 
 /* A request from its submission until its result is taken; the arrays lie behind it. */

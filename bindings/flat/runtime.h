@@ -26,7 +26,7 @@ static struct {
 /* A fork waits for the queue, which is never locked for long: a child finds it whole, and its lock free. */
 static void fl_log_lock(void) { pthread_mutex_lock(&fl_log.mutex); }
 static void fl_log_unlock(void) { pthread_mutex_unlock(&fl_log.mutex); }
-/* As this is loaded, hence once. Without memory for the handlers there are none. */
+/* Runs when the library is loaded, hence once. Without memory for the handlers there are none. */
 __attribute__((constructor)) static void fl_log_survives_forks(void) {
   (void)pthread_atfork(fl_log_lock, fl_log_unlock, fl_log_unlock);
 }

@@ -43,8 +43,9 @@ extern "C" {
 #endif
 
 /* Handles. A head is immutable and reference-counted: share it, release it from any thread. A decoder serves one thread
- * at a time, any thread. A forked child may use heads that it inherits. A decoder it may only destroy, if no other
- * thread was in a call on it; both leave the parent's devices alone, and calls on one on CUDA fail with BAD_STATE. */
+ * at a time, any thread. A forked child may use the heads that it inherits. It may only destroy decoders, and of those
+ * only ones on which no other thread was in a call. Neither touches the parent's devices; calls on a decoder on CUDA
+ * fail with BAD_STATE. */
 typedef struct sidbeam_draft_head sidbeam_draft_head;
 typedef struct sidbeam_draft_decoder sidbeam_draft_decoder;
 

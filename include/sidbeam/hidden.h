@@ -41,8 +41,8 @@ extern "C" {
 #endif
 
 /* Handles. A layer is immutable and may be used by many threads; one destroys it. A hidden has the memory of a
- * session's steps and belongs to the thread that uses the session. A forked child may use layers on the CPU that it
- * inherits. A hidden, and what is on CUDA, it may only destroy, which leaves the device alone; calls on what is on CUDA
+ * session's steps and belongs to the thread that uses the session. A forked child may use the layers on the CPU that
+ * it inherits. It may only destroy hiddens, and layers on CUDA, which leaves the device alone; calls on what is on CUDA
  * fail with BAD_STATE. */
 typedef struct sidbeam_output_layer sidbeam_output_layer;
 typedef struct sidbeam_hidden sidbeam_hidden;

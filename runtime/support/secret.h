@@ -5,7 +5,7 @@
 
 namespace sidbeam {
 
-// 64 bits of the kernel's. (Before it has any, which is early at boot, the process and the time.)
+// 64 bits of the kernel's. (Where it gives none, early at boot or under seccomp: of the process and the time.)
 uint64_t secret_number();
 
 }  // namespace sidbeam

@@ -10,10 +10,10 @@
 namespace sidbeam {
 namespace {
 
-// Ordinals that begin at one slot of a table which begins ordinal o at o * kFactor >> 32: what a caller could choose
-// while the factor was fixed, and then a result took as long as all before it.
+// Ordinals that begin at one slot of a table which begins ordinal o at o * 0x9e3779b97f4a7c15 >> 32, as ours once did:
+// a caller could choose them so that each result took as long as all before it.
 TEST(Disc, ChosenOrdinalsDoNotCluster) {
-  constexpr uint64_t kInverse = 0xf1de83e19937733d;  // of kFactor, 0x9e3779b97f4a7c15
+  constexpr uint64_t kInverse = 0xf1de83e19937733d;  // of that factor
   constexpr int64_t kResults = 4096, kMostInARow = 256;
   sidbeam_runtime* made = nullptr;
   ASSERT_EQ(sidbeam_runtime_create(nullptr, &made, nullptr), SIDBEAM_OK);

@@ -318,7 +318,7 @@ def test_a_child_of_busy_threads_waits_for_none_of_them(load: str, tmp_path: Pat
         for _ in range({forks}):
             child = os.fork()
             if child == 0:
-                signal.alarm(20)  # a limit: it ends a child that hangs
+                signal.alarm(60)  # a limit: it ends a child that hangs
                 {of_child}
                 os._exit(0)
             ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -59,7 +59,7 @@ DeviceDraftConfig device_draft_config(const DraftHead& head, int32_t device_id, 
   config.levels = shape.levels;
   config.hidden = shape.hidden, config.gates = shape.gates();
   config.of_level = cuda_draft_head(head, device_id).levels.data();
-  count_rows(shape, beams, config.rows);
+  count_rows(shape, beams, 0, config.rows);
   config.requests = requests, config.beams = beams;
   return config;
 }

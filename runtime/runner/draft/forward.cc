@@ -19,12 +19,12 @@ void multiply_with_bias(const Workers& workers, ConstRows x, const Matrix& weigh
 
 }  // namespace
 
-void count_rows(const DraftShape& shape, int32_t beams, int64_t* rows) {
+void count_rows(const DraftShape& shape, int32_t beams, int32_t surplus, int64_t* rows) {
   const int64_t most = shape.transition == SIDBEAM_DRAFT_TRANSITION_NONE ? 1 : beams;
   int64_t prefixes = 1;
   for (int32_t l = 0; l < shape.levels; ++l) {
     rows[l] = std::min(most, prefixes);
-    prefixes = rows[l] * (int64_t{shape.codes[l]} + 1);
+    prefixes = rows[l] * (int64_t{shape.codes[l]} + surplus);
   }
 }
 
@@ -37,7 +37,7 @@ DraftForward::DraftForward(const Allocator& allocator, const DraftHead& head, co
 void DraftForward::allocate(const Allocator& allocator, int64_t requests, int32_t beams) {
   const DraftShape& shape = head_.shape;
   int64_t rows[SIDBEAM_MAX_LEVELS] = {}, most_logits = 0, most_codes = 0, most_parents = 0;
-  count_rows(shape, beams, rows);
+  count_rows(shape, beams, 1, rows);
   for (int32_t l = 0; l < shape.levels; ++l) {
     most_rows_ = std::max(most_rows_, checked_bytes(requests, rows[l]));
     most_logits = std::max(most_logits, checked_bytes(requests, rows[l] * shape.codes[l]));

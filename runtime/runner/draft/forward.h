@@ -8,8 +8,8 @@
 namespace sidbeam::runner {
 
 // Most rows of one request at each level: one where a beam's codes do not change its state. A session gives a beam no
-// more children than there are codes, and one more over an index that is damaged.
-void count_rows(const DraftShape& shape, int32_t beams, int64_t* rows);
+// more children than there are codes, and over an index that is damaged one more: `surplus`, 0 where it is dropped.
+void count_rows(const DraftShape& shape, int32_t beams, int32_t surplus, int64_t* rows);
 
 // Hidden states of the host: row l of request i is h_l. Strides are resolved, in elements.
 struct HiddenStates {

@@ -160,7 +160,9 @@ class Sessions:
     def give_back(self, key: SessionKey, session: Session) -> None:
         with forks.lock:
             self._idle.append((key, os.getpid(), session))
+            dropped = self._idle[:-_SESSIONS]
             del self._idle[:-_SESSIONS]
+        del dropped  # without the lock, since on CUDA a session's end may wait for the device
 
 
 class Prompts(NamedTuple):
