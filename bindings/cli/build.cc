@@ -82,7 +82,7 @@ void run(const Options& o) {
   }
   progress.clear();
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  call(sidbeam_index_peek, o.output.c_str(), &info);
+  call(sidbeam_index_peek, o.output.c_str(), 0, nullptr, nullptr, nullptr, &info);
   if (o.json) return print_json(summary(o, catalogue, info, watch.seconds()));
   print(summary_table(o, catalogue, info, watch.seconds()));
 }

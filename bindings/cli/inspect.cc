@@ -44,23 +44,24 @@ std::vector<std::pair<int64_t, int64_t>> count_items_per_sid(const sidbeam_index
 }
 
 Inspection gather(const std::string& path) {
-  const Index index = open_index(path);
-  Inspection result{path, sidbeam_index_codebook(index.get()), index_info(index.get()), {}, {}, {}, {}};
+  Index opened = open_index(path);
+  const sidbeam_index* const index = opened.get();
+  Inspection result{std::move(opened), path, sidbeam_index_codebook(index), index_info(index), {}, {}, {}, {}};
   for (int64_t i = 0; i < result.info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
-    call(sidbeam_index_get_section, index.get(), i, &section);
+    call(sidbeam_index_get_section, index, i, &section);
     result.sections.push_back(section);
   }
   for (int64_t i = 0; i < result.info.metadata_count; ++i) {
     const char *key = nullptr, *value = nullptr;
-    call(sidbeam_index_get_metadata, index.get(), i, &key, &value);
+    call(sidbeam_index_get_metadata, index, i, &key, &value);
     result.metadata.emplace_back(key, value);
   }
   for (size_t level = 0; level < result.levels(); ++level) {
     const int64_t parents = level == 0 ? 1 : result.info.nodes[level - 1];
     result.mean_children.push_back(static_cast<double>(result.info.nodes[level]) / static_cast<double>(parents));
   }
-  result.items_per_sid = count_items_per_sid(index.get(), result.info);
+  result.items_per_sid = count_items_per_sid(index, result.info);
   return result;
 }
 

@@ -12,6 +12,7 @@
 namespace cli {
 
 struct Inspection {
+  Index index;  // what info borrows from
   std::string path, codebook;
   sidbeam_index_info info;
   std::vector<sidbeam_section_info> sections;

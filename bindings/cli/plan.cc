@@ -19,19 +19,18 @@ struct Options {
   bool json = false;
 };
 
-// A plan, read out of its handle.
 struct Sizes {
+  Plan plan;  // what info borrows from
   sidbeam_plan_info info;
   std::vector<sidbeam_section_info> sections;
 };
 
 Sizes read_sizes(sidbeam_plan* owned) {
-  const Plan plan(owned);
-  Sizes sizes{SIDBEAM_PLAN_INFO_INIT, {}};
-  call(sidbeam_plan_get_info, plan.get(), &sizes.info);
+  Sizes sizes{Plan(owned), SIDBEAM_PLAN_INFO_INIT, {}};
+  call(sidbeam_plan_get_info, owned, &sizes.info);
   for (int64_t i = 0; i < sizes.info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
-    call(sidbeam_plan_get_section, plan.get(), i, &section);
+    call(sidbeam_plan_get_section, owned, i, &section);
     sizes.sections.push_back(section);
   }
   return sizes;

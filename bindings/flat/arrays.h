@@ -103,6 +103,11 @@ static inline int64_t fl_product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+/* Levels for which arrays by level have room: a newer library's index may have more. */
+static inline int32_t fl_known_levels(int32_t levels) {
+  return levels < SIDBEAM_MAX_LEVELS ? levels : SIDBEAM_MAX_LEVELS;
+}
+
 /* Copies as much of the text to `out` as fits; returns its length without the terminating NUL. */
 static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t bytes) {
   if (out.data != NULL && out.count > 0) memcpy(out.data, text, (size_t)(bytes < out.count ? bytes : out.count));

@@ -13,7 +13,8 @@ static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_er
   return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
 }
 
-/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64. */
+/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, of
+ * SIDBEAM_MAX_LEVELS entries, 0 past the last level. */
 enum {
   FLAT_CONSTRAINT_LEVELS,
   FLAT_CONSTRAINT_VARIABLE_LENGTH,
@@ -21,7 +22,7 @@ enum {
   FLAT_CONSTRAINT_SIDS,
   FLAT_CONSTRAINT_ITEMS,
   FLAT_CONSTRAINT_CODES,
-  FLAT_CONSTRAINT_COUNT = FLAT_CONSTRAINT_CODES + 64
+  FLAT_CONSTRAINT_COUNT = FLAT_CONSTRAINT_CODES + SIDBEAM_MAX_LEVELS
 };
 
 /* fingerprint: 32 bytes. */
@@ -40,7 +41,7 @@ static inline void flat_constraint_get_info(flat_handle* constraint, flat_out_i6
     out.data[FLAT_CONSTRAINT_KINDS] = info.kinds;
     out.data[FLAT_CONSTRAINT_SIDS] = info.sids;
     out.data[FLAT_CONSTRAINT_ITEMS] = info.items;
-    for (l = 0; l < 64; l++) out.data[FLAT_CONSTRAINT_CODES + l] = info.codes[l];
+    for (l = 0; l < SIDBEAM_MAX_LEVELS; l++) out.data[FLAT_CONSTRAINT_CODES + l] = l < info.levels ? info.codes[l] : 0;
     fl_text(fingerprint, info.fingerprint, 32);
   }
   fl_drop_user(constraint);

@@ -48,7 +48,8 @@ static inline int64_t flat_draft_head_get_info(flat_handle* head, flat_out_i64 n
     numbers.data[FLAT_DRAFT_PARAMETERS] = info.parameters;
     numbers.data[FLAT_DRAFT_FILE_BYTES] = info.file_bytes;
     numbers.data[FLAT_DRAFT_MEMORY_BYTES] = info.memory_bytes;
-    memcpy(codes.data, info.codes, sizeof(info.codes));
+    memset(codes.data, 0, SIDBEAM_MAX_LEVELS * sizeof(int32_t));
+    memcpy(codes.data, info.codes, (size_t)fl_known_levels(info.levels) * sizeof(int32_t));
     length = fl_text(codebook, info.codebook, (int64_t)strlen(info.codebook));
   }
   fl_drop_user(head);

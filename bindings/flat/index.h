@@ -81,7 +81,8 @@ static inline flat_handle* flat_index_open_memory(flat_handle* runtime, flat_in_
   return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
 }
 
-/* Where the numbers of sidbeam_index_info stand in an array of FLAT_INFO_COUNT; arrays are by level, 64 each. */
+/* Where the numbers of sidbeam_index_info stand in an array of FLAT_INFO_COUNT; arrays are by level, of
+ * SIDBEAM_MAX_LEVELS entries each, 0 past the last level. */
 enum {
   FLAT_INFO_FORMAT_MAJOR,
   FLAT_INFO_FORMAT_MINOR,
@@ -101,9 +102,9 @@ enum {
   FLAT_INFO_FILE_BYTES,
   FLAT_INFO_VERIFIED,
   FLAT_INFO_CODES,
-  FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + 64,
-  FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + 64,
-  FLAT_INFO_COUNT = FLAT_INFO_NODES + 64
+  FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + SIDBEAM_MAX_LEVELS,
+  FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + SIDBEAM_MAX_LEVELS,
+  FLAT_INFO_COUNT = FLAT_INFO_NODES + SIDBEAM_MAX_LEVELS
 };
 
 static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, flat_out_bytes fingerprint) {
@@ -125,7 +126,8 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
   out[FLAT_INFO_MAX_ITEMS_PER_SID] = info->max_items_per_sid;
   out[FLAT_INFO_FILE_BYTES] = info->file_bytes;
   out[FLAT_INFO_VERIFIED] = info->verified;
-  for (l = 0; l < 64; l++) {
+  memset(out + FLAT_INFO_CODES, 0, (FLAT_INFO_COUNT - FLAT_INFO_CODES) * sizeof(*out));
+  for (l = 0; l < fl_known_levels(info->levels); l++) {
     out[FLAT_INFO_CODES + l] = info->codes[l];
     out[FLAT_INFO_MAX_CHILDREN + l] = info->max_children[l];
     out[FLAT_INFO_NODES + l] = info->nodes[l];
@@ -136,9 +138,12 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
 /* fingerprint: 32 bytes. */
 static inline void flat_index_peek(const char* path, flat_out_i64 out, flat_out_bytes fingerprint, sidbeam_error* err) {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  int32_t codes[SIDBEAM_MAX_LEVELS], max_children[SIDBEAM_MAX_LEVELS];
+  int64_t nodes[SIDBEAM_MAX_LEVELS];
   fl_clear(err);
   if (!FLAT_GIVEN(err, out, FLAT_INFO_COUNT)) return;
-  if (sidbeam_index_peek(path, &info, err) == SIDBEAM_OK) fl_put_info(&info, out.data, fingerprint);
+  if (sidbeam_index_peek(path, SIDBEAM_MAX_LEVELS, codes, max_children, nodes, &info, err) == SIDBEAM_OK)
+    fl_put_info(&info, out.data, fingerprint);
 }
 
 static inline void flat_index_get_info(flat_handle* index, flat_out_i64 out, flat_out_bytes fingerprint,

@@ -24,7 +24,8 @@ static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variabl
   return fl_box(FLAT_PLAN, plan);
 }
 
-/* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, 64 of them. */
+/* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, of
+ * SIDBEAM_MAX_LEVELS entries, 0 past the last level. */
 enum {
   FLAT_PLAN_EXACT,
   FLAT_PLAN_SIDS,
@@ -33,7 +34,7 @@ enum {
   FLAT_PLAN_PEAK_BYTES,
   FLAT_PLAN_SECTION_COUNT,
   FLAT_PLAN_NODES,
-  FLAT_PLAN_COUNT = FLAT_PLAN_NODES + 64
+  FLAT_PLAN_COUNT = FLAT_PLAN_NODES + SIDBEAM_MAX_LEVELS
 };
 
 static inline void flat_plan_get_info(flat_handle* plan, flat_out_i64 out, sidbeam_error* err) {
@@ -50,7 +51,8 @@ static inline void flat_plan_get_info(flat_handle* plan, flat_out_i64 out, sidbe
     out.data[FLAT_PLAN_FILE_BYTES] = info.file_bytes;
     out.data[FLAT_PLAN_PEAK_BYTES] = info.peak_bytes;
     out.data[FLAT_PLAN_SECTION_COUNT] = info.section_count;
-    memcpy(out.data + FLAT_PLAN_NODES, info.nodes, sizeof(info.nodes));
+    memset(out.data + FLAT_PLAN_NODES, 0, SIDBEAM_MAX_LEVELS * sizeof(int64_t));
+    memcpy(out.data + FLAT_PLAN_NODES, info.nodes, (size_t)fl_known_levels(info.levels) * sizeof(int64_t));
   }
   fl_drop_user(plan);
 }

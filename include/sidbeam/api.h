@@ -33,7 +33,8 @@ typedef struct sidbeam_api {
   const char* (*cpu_target)(void);
   sidbeam_status (*runtime_create)(const sidbeam_runtime_config* config, sidbeam_runtime** out, sidbeam_error* err);
   void (*runtime_release)(sidbeam_runtime* runtime);
-  sidbeam_status (*index_peek)(const char* path, sidbeam_index_info* out, sidbeam_error* err);
+  sidbeam_status (*index_peek)(const char* path, int32_t capacity, int32_t* codes, int32_t* max_children,
+      int64_t* nodes, sidbeam_index_info* out, sidbeam_error* err);
   sidbeam_status (*index_open)(sidbeam_runtime* runtime, const char* path, const sidbeam_open_config* config,
       sidbeam_index** out, sidbeam_error* err);
   sidbeam_status (*index_open_memory)(sidbeam_runtime* runtime, const void* data, int64_t bytes,

@@ -29,12 +29,12 @@ typedef struct sidbeam_constraint_info {
   int32_t variable_length; /* 1: SIDs of 1 .. L codes; the vocabulary needs an end column */
   int32_t kinds;           /* SIDBEAM_KIND_* or'ed */
   int64_t sids, items;
-  int32_t codes[64];    /* V_l, without the end; 0 past the last level */
+  const int32_t* codes; /* [levels] V_l, without the end; valid until the constraint goes */
   char fingerprint[33]; /* of the index; see sidbeam_index_info */
   const char* codebook; /* of the index; valid until the constraint goes */
 } sidbeam_constraint_info;
 #define SIDBEAM_CONSTRAINT_INFO_INIT \
-  { (uint32_t)sizeof(sidbeam_constraint_info), 0, 0, 0, 0, 0, {0}, {0}, NULL }
+  { (uint32_t)sizeof(sidbeam_constraint_info), 0, 0, 0, 0, 0, NULL, {0}, NULL }
 
 /* Makes a constraint. *out gets one reference. Errors: INVALID_ARGUMENT (config, or no index in it). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_create(

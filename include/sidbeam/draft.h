@@ -127,14 +127,14 @@ typedef struct sidbeam_draft_head_info {
   int32_t levels, hidden, embedding; /* L, D, E; E is 0 with TRANSITION_NONE */
   int32_t input, transition;         /* SIDBEAM_DRAFT_* */
   int32_t dtype;                     /* SIDBEAM_DTYPE_* of the file */
-  int32_t codes[64];                 /* V_l; 0 past the last level */
+  const int32_t* codes;              /* [levels] V_l; valid until the head goes */
   int64_t parameters;                /* elements of all weights */
   int64_t file_bytes;
   int64_t memory_bytes; /* that the head holds */
   const char* codebook; /* "" where the file names none; valid until the head goes */
 } sidbeam_draft_head_info;
 #define SIDBEAM_DRAFT_HEAD_INFO_INIT \
-  { (uint32_t)sizeof(sidbeam_draft_head_info), 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, NULL }
+  { (uint32_t)sizeof(sidbeam_draft_head_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL }
 
 /* Opens a file: checks all of it, checksums included, packs the weights for products, and multiplies each code's
  * embedding by its transition's weights once. The file is not needed afterwards. config NULL means all defaults. *out

@@ -82,7 +82,9 @@ sidbeam_status sidbeam_plan_get_info(const sidbeam_plan* plan, sidbeam_plan_info
   return guarded(err, [&] {
     require(plan, "plan");
     check_output(out, "out");
-    write_struct(plan->plan.info, out);
+    sidbeam_plan_info info = plan->plan.info;
+    info.nodes = plan->plan.nodes.data();
+    write_struct(info, out);
   });
 }
 

@@ -38,14 +38,15 @@ sidbeam_status sidbeam_constraint_get_info(const sidbeam_constraint* constraint,
   return guarded(err, [&] {
     require(constraint, "constraint");
     check_output(out, "out");
-    const sidbeam_index_info& index = constraint->index->index.header.info;
+    const IndexHeaderInfo& header = constraint->index->index.header;
+    const sidbeam_index_info& index = header.info;
     sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
     info.levels = index.levels;
     info.variable_length = index.variable_length;
     info.kinds = index.kinds;
     info.sids = index.sids;
     info.items = index.items;
-    std::copy(std::begin(index.codes), std::end(index.codes), info.codes);
+    info.codes = header.codes.data();
     std::copy(std::begin(index.fingerprint), std::end(index.fingerprint), info.fingerprint);
     info.codebook = sidbeam_index_codebook(constraint->index.get());
     write_struct(info, out);

@@ -15,7 +15,7 @@ inline constexpr size_t kFirstBytes<sidbeam_runtime_config> = 96;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_open_config> = 12;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_index_info> = 1168;
+inline constexpr size_t kFirstBytes<sidbeam_index_info> = 168;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_section_info> = 48;
 template <>
@@ -25,11 +25,11 @@ inline constexpr size_t kFirstBytes<sidbeam_upload_info> = 16;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_builder_config> = 88;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_plan_info> = 560;
+inline constexpr size_t kFirstBytes<sidbeam_plan_info> = 64;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_config> = 16;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_constraint_info> = 328;
+inline constexpr size_t kFirstBytes<sidbeam_constraint_info> = 88;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_rows> = 64;
 template <>

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sidbeam/index.h"
 
+#include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "capi/guard.h"
 #include "capi/log.h"
@@ -28,15 +30,31 @@ std::unique_ptr<sidbeam_index> new_handle(sidbeam_runtime* runtime) {
   return handle;
 }
 
+// Copies an array by level to the caller's, which may be NULL and is returned.
+template <class T>
+const T* copied(const std::vector<T>& from, T* to) {
+  if (to != nullptr) std::copy(from.begin(), from.end(), to);
+  return to;
+}
+
 }  // namespace
 
 extern "C" {
 
-sidbeam_status sidbeam_index_peek(const char* path, sidbeam_index_info* out, sidbeam_error* err) {
+sidbeam_status sidbeam_index_peek(const char* path, int32_t capacity, int32_t* codes, int32_t* max_children,
+                                  int64_t* nodes, sidbeam_index_info* out, sidbeam_error* err) {
   return guarded(err, [&] {
     require(path, "path");
     check_output(out, "out");
-    write_struct(peek_index(path).info, out);
+    const IndexHeaderInfo header = peek_index(path);
+    sidbeam_index_info info = header.info;
+    if ((codes != nullptr || max_children != nullptr || nodes != nullptr) && capacity < info.levels)
+      fail(SIDBEAM_INVALID_ARGUMENT, "capacity is %d, expected at least %d, the levels of '%s'", capacity, info.levels,
+           path);
+    info.codes = copied(header.codes, codes);
+    info.max_children = copied(header.max_children, max_children);
+    info.nodes = copied(header.nodes, nodes);
+    write_struct(info, out);
   });
 }
 
@@ -100,7 +118,11 @@ sidbeam_status sidbeam_index_get_info(const sidbeam_index* index, sidbeam_index_
   return guarded(err, [&] {
     require(index, "index");
     check_output(out, "out");
-    sidbeam_index_info info = index->index.header.info;
+    const IndexHeaderInfo& header = index->index.header;
+    sidbeam_index_info info = header.info;
+    info.codes = header.codes.data();
+    info.max_children = header.max_children.data();
+    info.nodes = header.nodes.data();
     info.verified = index->verified;
     write_struct(info, out);
   });

@@ -212,9 +212,9 @@ IndexHeaderInfo header_info(const FileHeader& header) {
   info.section_count = static_cast<int64_t>(header.sections.size());
   info.metadata_count = static_cast<int64_t>(header.metadata.size());
   for (int l = 0; l < shape.levels; ++l) {
-    info.codes[l] = static_cast<int32_t>(shape.level[l].codes);
-    info.max_children[l] = static_cast<int32_t>(shape.level[l].max_children);
-    info.nodes[l] = static_cast<int64_t>(shape.level[l].edges - shape.level[l].ends);
+    out.codes.push_back(static_cast<int32_t>(shape.level[l].codes));
+    out.max_children.push_back(static_cast<int32_t>(shape.level[l].max_children));
+    out.nodes.push_back(static_cast<int64_t>(shape.level[l].edges - shape.level[l].ends));
   }
   info.sids = static_cast<int64_t>(shape.sids);
   info.items = static_cast<int64_t>(shape.items);

@@ -22,7 +22,9 @@ struct SectionInfo {
 
 // The contents of the header, copied out of the FlatBuffer.
 struct IndexHeaderInfo {
-  sidbeam_index_info info;  // struct_size unset
+  sidbeam_index_info info;  // struct_size and the pointers unset: they would not survive a copy
+  std::vector<int32_t> codes, max_children;
+  std::vector<int64_t> nodes;
   std::string codebook;
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
   std::vector<SectionInfo> sections;                          // in file order; includes unknown optional ones

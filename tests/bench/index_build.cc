@@ -83,7 +83,7 @@ Built build(const Pages<int32_t>& rows, BuildShape shape, const std::string& pat
   if (path.empty()) {
     call("index_get_info", sidbeam_index_get_info, index.get(), &info);
   } else {
-    call("index_peek", sidbeam_index_peek, path.c_str(), &info);
+    call("index_peek", sidbeam_index_peek, path.c_str(), 0, nullptr, nullptr, nullptr, &info);
   }
   return {static_cast<double>(info.sids), static_cast<double>(info.file_bytes), peak, before, clock.seconds};
 }

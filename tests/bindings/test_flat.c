@@ -337,7 +337,7 @@ static void a_constraint_tells_its_shape_without_its_index(void) {
   CHECK_INT(info[FLAT_CONSTRAINT_KINDS], index_info[FLAT_INFO_KINDS]);
   CHECK_INT(info[FLAT_CONSTRAINT_SIDS], 5);
   CHECK_INT(info[FLAT_CONSTRAINT_ITEMS], 6);
-  CHECK_I64(info + FLAT_CONSTRAINT_CODES, index_info + FLAT_INFO_CODES, 64);
+  CHECK_I64(info + FLAT_CONSTRAINT_CODES, index_info + FLAT_INFO_CODES, SIDBEAM_MAX_LEVELS);
   CHECK(memcmp(fingerprint, expected, sizeof expected) == 0);
   free_rig(&r);
   CHECK_INT(returned(), 21);

@@ -38,7 +38,7 @@ static sidbeam_status open_each(script* s) {
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  TRY(sidbeam_index_peek(s->path, &info, s->error));
+  TRY(sidbeam_index_peek(s->path, 0, NULL, NULL, NULL, &info, s->error));
   for (size_t i = 0; i < COUNT(residencies); ++i) {
     config.residency = residencies[i];
     config.verify = (int32_t)i;

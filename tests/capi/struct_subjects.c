@@ -255,7 +255,7 @@ TAKER(set_sample, sidbeam_constraint_set_sample(w.set, NULL, beginning, &w.logit
 TAKER(plan_get_info, sidbeam_plan_get_info(w.plan, given, &err))
 TAKER(plan_get_section, sidbeam_plan_get_section(w.plan, 1, given, &err))
 TAKER(index_get_info, sidbeam_index_get_info(w.index, given, &err))
-TAKER(index_peek, sidbeam_index_peek(w.path, given, &err))
+TAKER(index_peek, sidbeam_index_peek(w.path, 0, NULL, NULL, NULL, given, &err))
 TAKER(index_get_section, sidbeam_index_get_section(w.index, 1, given, &err))
 TAKER(index_get_upload, sidbeam_index_get_upload(w.index, 0, given, &err))
 TAKER(constraint_get_info, sidbeam_constraint_get_info(w.constraint, given, &err))

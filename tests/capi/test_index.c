@@ -26,8 +26,8 @@ static void null_arguments_are_refused(void) {
   int64_t a = 0, b = 0;
   int32_t codes[3] = {0, 0, 0}, n = 0;
   const char* text = NULL;
-  CHECK_FAILS(sidbeam_index_peek(NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "path is NULL");
-  CHECK_FAILS(sidbeam_index_peek("x", NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  CHECK_FAILS(sidbeam_index_peek(NULL, 0, NULL, NULL, NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT, "path is NULL");
+  CHECK_FAILS(sidbeam_index_peek("x", 0, NULL, NULL, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
   CHECK_FAILS(sidbeam_index_open(NULL, "x", NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "runtime is NULL");
   CHECK_FAILS(sidbeam_index_open(runtime, NULL, NULL, &other, &err), SIDBEAM_INVALID_ARGUMENT, "path is NULL");
   CHECK_FAILS(sidbeam_index_open(runtime, "x", NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
@@ -110,7 +110,8 @@ static void files_that_cannot_be_read_are_io_errors(void) {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   CHECK_FAILS(sidbeam_index_open(runtime, path, NULL, &index, &err), SIDBEAM_IO_ERROR, path,
               "No such file or directory");
-  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, path, "No such file or directory");
+  CHECK_FAILS(sidbeam_index_peek(path, 0, NULL, NULL, NULL, &info, &err), SIDBEAM_IO_ERROR, path,
+              "No such file or directory");
   CHECK_FAILS(sidbeam_index_open(runtime, "/", NULL, &index, &err), SIDBEAM_IO_ERROR, "cannot open '/': ");
   CHECK(index == NULL);
   sidbeam_runtime_release(runtime);
@@ -145,12 +146,34 @@ static void peek_agrees_with_open(void) {
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_index* index = NULL;
   sidbeam_index_info peeked = SIDBEAM_INDEX_INFO_INIT, opened = SIDBEAM_INDEX_INFO_INIT;
-  CHECK_OK(sidbeam_index_peek(path, &peeked, &err));
+  int32_t codes[3], children[3];
+  int64_t nodes[3];
+  CHECK_OK(sidbeam_index_peek(path, 3, codes, children, nodes, &peeked, &err));
   CHECK_OK(sidbeam_index_open(runtime, path, NULL, &index, &err));
   CHECK_OK(sidbeam_index_get_info(index, &opened, &err));
+  CHECK(peeked.codes == codes && peeked.max_children == children && peeked.nodes == nodes);
+  CHECK_I32(codes, opened.codes, 3);
+  CHECK_I32(children, opened.max_children, 3);
+  CHECK_I64(nodes, opened.nodes, 3);
+  peeked.codes = opened.codes, peeked.max_children = opened.max_children, peeked.nodes = opened.nodes;
   CHECK(memcmp(&peeked, &opened, sizeof peeked) == 0);
   sidbeam_index_release(index);
   sidbeam_runtime_release(runtime);
+}
+
+static void peek_fills_the_arrays_that_are_asked_for(void) {
+  const char* path = written(&small, ALL_KINDS);
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  int32_t children[5] = {-7, -7, -7, -7, -7};
+  CHECK_OK(sidbeam_index_peek(path, 5, NULL, children, NULL, &info, &err));
+  CHECK(info.codes == NULL && info.max_children == children && info.nodes == NULL);
+  CHECK(children[0] == 3 && children[2] == 2 && children[3] == -7);
+  children[0] = info.levels = -7;
+  CHECK_FAILS(sidbeam_index_peek(path, 2, NULL, children, NULL, &info, &err), SIDBEAM_INVALID_ARGUMENT,
+              "capacity is 2, expected at least 3, the levels of '", path);
+  CHECK(children[0] == -7 && info.levels == -7);
+  CHECK_OK(sidbeam_index_peek(path, -1, NULL, NULL, NULL, &info, &err));
+  CHECK_INT(info.levels, 3);
 }
 
 static int32_t verified(const sidbeam_index* index) {
@@ -185,7 +208,7 @@ static void info_says_how_far_an_index_was_verified(void) {
   }
   sidbeam_index_info peeked = SIDBEAM_INDEX_INFO_INIT;
   peeked.verified = -7;
-  CHECK_OK(sidbeam_index_peek(path, &peeked, &err));
+  CHECK_OK(sidbeam_index_peek(path, 0, NULL, NULL, NULL, &peeked, &err));
   CHECK_INT(peeked.verified, SIDBEAM_VERIFY_HEADER);
   index = make_index(&small, ALL_KINDS); /* which a builder has finished */
   CHECK_INT(verified(index), SIDBEAM_VERIFY_FULL);
@@ -212,8 +235,8 @@ static void what_fails_to_verify_stays_where_it_was(void) {
 }
 
 static void info_describes_the_catalogue(void) {
-  static const int32_t codes[4] = {4, 4, 4, 0}, children[4] = {3, 2, 2, 0};
-  static const int64_t nodes[4] = {3, 4, 5, 0};
+  static const int32_t codes[3] = {4, 4, 4}, children[3] = {3, 2, 2};
+  static const int64_t nodes[3] = {3, 4, 5};
   sidbeam_index* index = make_index(&small, ALL_KINDS);
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   CHECK_OK(sidbeam_index_get_info(index, &info, &err));
@@ -229,9 +252,9 @@ static void info_describes_the_catalogue(void) {
   CHECK_INT(info.merged_pairs, 0);
   CHECK_INT(info.max_items_per_sid, 2);
   CHECK_INT(strlen(info.fingerprint), 32);
-  CHECK_I32(info.codes, codes, 4);
-  CHECK_I32(info.max_children, children, 4);
-  CHECK_I64(info.nodes, nodes, 4);
+  CHECK_I32(info.codes, codes, 3);
+  CHECK_I32(info.max_children, children, 3);
+  CHECK_I64(info.nodes, nodes, 3);
   CHECK_TEXT(sidbeam_index_codebook(index), "");
   sidbeam_index_release(index);
 }
@@ -240,19 +263,19 @@ static void a_compact_trie_is_reported_as_a_trie_too(void) {
   static const int32_t kinds[3] = {SIDBEAM_KIND_COMPACT_TRIE, SIDBEAM_KIND_COMPACT_TRIE | SIDBEAM_KIND_TRIE,
                                    SIDBEAM_KIND_COMPACT_TRIE | SIDBEAM_KIND_SORTED};
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT, plain = SIDBEAM_INDEX_INFO_INIT;
-  sidbeam_index* index = make_index(&small, SIDBEAM_KIND_TRIE);
-  CHECK_OK(sidbeam_index_get_info(index, &plain, &err));
-  sidbeam_index_release(index);
+  sidbeam_index *trie = make_index(&small, SIDBEAM_KIND_TRIE), *index;
+  CHECK_OK(sidbeam_index_get_info(trie, &plain, &err));
   for (int i = 0; i < 3; ++i) {
     index = make_index(&small, kinds[i]);
     CHECK_OK(sidbeam_index_get_info(index, &info, &err));
     CHECK_INT(info.kinds, kinds[i] | SIDBEAM_KIND_TRIE);
     CHECK_TEXT(info.fingerprint, plain.fingerprint);
-    CHECK_I64(info.nodes, plain.nodes, 64);
-    CHECK_I32(info.max_children, plain.max_children, 64);
+    CHECK_I64(info.nodes, plain.nodes, 3);
+    CHECK_I32(info.max_children, plain.max_children, 3);
     CHECK_OK(sidbeam_index_verify(index, SIDBEAM_VERIFY_FULL, &err));
     sidbeam_index_release(index);
   }
+  sidbeam_index_release(trie);
 }
 
 static void sections_lie_in_order_inside_the_file(void) {
@@ -425,11 +448,12 @@ static void open_memory_that_fails_does_not_release(void) {
 static void messages_are_one_line_of_whole_characters(void) {
   char path[600] = "/no/such\nfolder/\xff";
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  CHECK_FAILS(sidbeam_index_peek(path, &info, &err), SIDBEAM_IO_ERROR, "/no/such\\x0afolder/\\xff");
+  CHECK_FAILS(sidbeam_index_peek(path, 0, NULL, NULL, NULL, &info, &err), SIDBEAM_IO_ERROR,
+              "/no/such\\x0afolder/\\xff");
   for (int i = 0; i < 280; ++i) memcpy(path + 2 * i, "\xc3\xa9", 3); /* e with an accent, cut somewhere */
   for (int odd = 0; odd < 2; ++odd) {
     path[0] = odd ? 'x' : '\xc3';
-    CHECK_INT(sidbeam_index_peek(path + odd, &info, &err), SIDBEAM_IO_ERROR);
+    CHECK_INT(sidbeam_index_peek(path + odd, 0, NULL, NULL, NULL, &info, &err), SIDBEAM_IO_ERROR);
     const size_t bytes = strlen(err.message);
     CHECK(bytes < sizeof err.message && strchr(err.message, '\n') == NULL);
     int whole = 0;
@@ -452,6 +476,7 @@ int main(void) {
       TEST(files_that_cannot_be_read_are_io_errors),
       TEST(every_residency_and_depth_opens),
       TEST(peek_agrees_with_open),
+      TEST(peek_fills_the_arrays_that_are_asked_for),
       TEST(info_says_how_far_an_index_was_verified),
       TEST(what_fails_to_verify_stays_where_it_was),
       TEST(info_describes_the_catalogue),

@@ -181,7 +181,7 @@ static sidbeam_status open_file(void* what) {
 static sidbeam_status peek_file(void* what) {
   const source* const from = what;
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  return sidbeam_index_peek(from->path, &info, &err);
+  return sidbeam_index_peek(from->path, 0, NULL, NULL, NULL, &info, &err);
 }
 
 static void a_read_that_fails_anywhere_says_where(void) {

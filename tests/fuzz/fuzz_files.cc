@@ -46,7 +46,10 @@ void check_peek(const uint8_t* data, size_t size, sidbeam_status expected) {
   static const fuzz::MemoryFile file("sidbeam-fuzz-peeked");
   file.write(data, size);
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  FUZZ_CHECK(sidbeam_index_peek(file.path().c_str(), &info, nullptr) == expected);
+  int32_t codes[SIDBEAM_MAX_LEVELS], max_children[SIDBEAM_MAX_LEVELS];
+  int64_t nodes[SIDBEAM_MAX_LEVELS];
+  FUZZ_CHECK(sidbeam_index_peek(file.path().c_str(), SIDBEAM_MAX_LEVELS, codes, max_children, nodes, &info, nullptr) ==
+             expected);
 }
 
 // The depth to which an index is known to be sound.

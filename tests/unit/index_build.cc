@@ -203,7 +203,8 @@ TEST(IndexBuild, PlanIsWhatTheFileHas) {
     EXPECT_EQ(plan.info.items, index.header.info.items);
     EXPECT_EQ(plan.info.section_count, std::ssize(plan.sections));
     EXPECT_GE(plan.info.peak_bytes, plan.info.file_bytes);
-    for (int l = 0; l < 64; ++l) EXPECT_EQ(plan.info.nodes[l], index.header.info.nodes[l]);
+    EXPECT_EQ(plan.info.levels, catalogue.levels());
+    EXPECT_EQ(plan.nodes, index.header.nodes);
     ASSERT_EQ(plan.sections.size(), index.header.sections.size());
     for (size_t i = 0; i < plan.sections.size(); ++i) {
       const SectionInfo &planned = plan.sections[i], &there = index.header.sections[i];
@@ -227,11 +228,11 @@ TEST(IndexBuild, EstimateIsCloseForUniformSids) {
     catalogue.pairs.push_back({{code(), code(), code()}, i, "", 0});
   }
   const Index index = build(catalogue);
-  const sidbeam_plan_info plan = estimate_plan(catalogue.config(), static_cast<int64_t>(index.view.sids)).info;
-  EXPECT_EQ(plan.exact, 0);
+  const Plan plan = estimate_plan(catalogue.config(), static_cast<int64_t>(index.view.sids));
+  EXPECT_EQ(plan.info.exact, 0);
   EXPECT_EQ(plan.nodes[0], 256);
-  EXPECT_NEAR(static_cast<double>(plan.nodes[1]), static_cast<double>(index.header.info.nodes[1]), 500);
-  EXPECT_NEAR(static_cast<double>(plan.file_bytes), static_cast<double>(index.bytes.size()), 10000);
+  EXPECT_NEAR(static_cast<double>(plan.nodes[1]), static_cast<double>(index.header.nodes[1]), 500);
+  EXPECT_NEAR(static_cast<double>(plan.info.file_bytes), static_cast<double>(index.bytes.size()), 10000);
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "allow only 16777216 SIDs", estimate_plan(catalogue.config(), 1 << 25));
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "sids is 0, expected 1 to 2^40 - 1", estimate_plan(catalogue.config(), 0));
 }

@@ -53,7 +53,8 @@ void expect_prefixes(const TestCatalogue& catalogue, const Index& index, const R
     EXPECT_EQ(found.hi, range.hi) << ::testing::PrintToString(prefix);
     ++nodes[prefix.size()];
   }
-  for (int l = 0; l < catalogue.levels(); ++l) EXPECT_EQ(index.header.info.nodes[l], nodes[l + 1]) << "level " << l;
+  for (int l = 0; l < catalogue.levels(); ++l)
+    EXPECT_EQ(index.header.nodes[static_cast<size_t>(l)], nodes[l + 1]) << "level " << l;
 }
 
 void expect_strangers_absent(const TestCatalogue& catalogue, const Index& index, const Model& model,

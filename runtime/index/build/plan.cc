@@ -40,12 +40,13 @@ void estimate_levels(uint64_t sids, Shape& shape) {
 
 Plan plan_of(const FileHeader& header) {
   Plan plan;
+  plan.info.levels = header.shape.levels;
   plan.info.sids = static_cast<int64_t>(header.shape.sids);
   plan.info.items = static_cast<int64_t>(header.shape.items);
   plan.info.file_bytes = static_cast<int64_t>(header.file_bytes);
   plan.info.section_count = static_cast<int64_t>(header.sections.size());
   for (int l = 0; l < header.shape.levels; ++l)
-    plan.info.nodes[l] = static_cast<int64_t>(header.shape.level[l].edges - header.shape.level[l].ends);
+    plan.nodes.push_back(static_cast<int64_t>(header.shape.level[l].edges - header.shape.level[l].ends));
   plan.sections = section_infos(header.sections);
   return plan;
 }

@@ -11,7 +11,8 @@ namespace sidbeam {
 
 // Implements sidbeam_plan.
 struct Plan {
-  sidbeam_plan_info info = SIDBEAM_PLAN_INFO_INIT;
+  sidbeam_plan_info info = SIDBEAM_PLAN_INFO_INIT;  // the pointer unset: it would not survive a copy
+  std::vector<int64_t> nodes;
   std::vector<SectionInfo> sections;
 };
 

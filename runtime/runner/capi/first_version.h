@@ -43,7 +43,7 @@ inline constexpr size_t kFirstBytes<sidbeam_draft_weights> = 104;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_draft_head_config> = 16;
 template <>
-inline constexpr size_t kFirstBytes<sidbeam_draft_head_info> = 320;
+inline constexpr size_t kFirstBytes<sidbeam_draft_head_info> = 72;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_draft_config> = 88;
 template <>

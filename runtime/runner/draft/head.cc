@@ -97,7 +97,7 @@ void fill_info(const DraftHeader& header, DraftHead& head) {
   info.input = head.shape.input;
   info.transition = head.shape.transition;
   info.dtype = static_cast<int32_t>(head.shape.dtype);
-  std::copy_n(head.shape.codes, head.shape.levels, info.codes);
+  info.codes = head.shape.codes;
   for (const WeightSection& section : header.sections) {
     if (section.kind <= WeightKind::MAX)  // others are of a newer library
       info.parameters += static_cast<int64_t>(section.length) / dtype_bytes(head.shape.dtype);

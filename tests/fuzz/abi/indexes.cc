@@ -55,12 +55,15 @@ void open(World& world) {
 void peek(World& world) {
   bool there = false;
   const std::string path = draw_path(world, there);
-  const int32_t fault = world.fault(2);
+  const int32_t fault = world.fault(3);
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   world.expected.fails_if(!there, SIDBEAM_IO_ERROR);
+  std::vector<int32_t> codes(SIDBEAM_MAX_LEVELS), max_children(SIDBEAM_MAX_LEVELS);
+  std::vector<int64_t> nodes(SIDBEAM_MAX_LEVELS);
   OutStruct<sidbeam_index_info> out(world);
   world.attempt([&](sidbeam_error* err) {
-    return ABI(index_peek)(fault == 1 ? nullptr : path.c_str(), fault == 2 ? nullptr : out.get(), err);
+    return ABI(index_peek)(fault == 1 ? nullptr : path.c_str(), fault == 3 ? 0 : SIDBEAM_MAX_LEVELS, codes.data(),
+                           max_children.data(), nodes.data(), fault == 2 ? nullptr : out.get(), err);
   });
 }
 
@@ -197,7 +200,7 @@ void describe_constraint(World& world) {
   const sidbeam_index_info& index = *constraint.facts;
   FUZZ_CHECK(out->levels == index.levels && out->variable_length == index.variable_length);
   FUZZ_CHECK(out->kinds == index.kinds && out->sids == index.sids && out->items == index.items);
-  FUZZ_CHECK(std::equal(std::begin(out->codes), std::end(out->codes), index.codes));
+  FUZZ_CHECK(std::equal(out->codes, out->codes + out->levels, index.codes));
   FUZZ_CHECK(std::strcmp(out->fingerprint, index.fingerprint) == 0);
 }
 
@@ -221,10 +224,19 @@ void release_constraint(World& world) {
 }  // namespace
 
 Facts facts_of(sidbeam_index* index) {
-  auto info = std::make_shared<sidbeam_index_info>();
-  *info = SIDBEAM_INDEX_INFO_INIT;
-  FUZZ_CHECK(ABI(index_get_info)(index, info.get(), nullptr) == SIDBEAM_OK);
-  return info;
+  struct Kept {  // facts outlive their index
+    sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+    std::vector<int32_t> codes, max_children;
+    std::vector<int64_t> nodes;
+  };
+  const auto kept = std::make_shared<Kept>();
+  sidbeam_index_info& info = kept->info;
+  FUZZ_CHECK(ABI(index_get_info)(index, &info, nullptr) == SIDBEAM_OK);
+  kept->codes.assign(info.codes, info.codes + info.levels);
+  kept->max_children.assign(info.max_children, info.max_children + info.levels);
+  kept->nodes.assign(info.nodes, info.nodes + info.levels);
+  info.codes = kept->codes.data(), info.max_children = kept->max_children.data(), info.nodes = kept->nodes.data();
+  return {kept, &info};
 }
 
 void keep_index(World& world, sidbeam_index* index) {

@@ -27,10 +27,11 @@ void add(Arguments& arguments, std::initializer_list<std::string> more) {
 // A row a level, as the index's levels and codes ask for, or nearly.
 std::string write_logits(const Room& room, const std::string& index, Random& random) {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  int32_t codes[SIDBEAM_MAX_LEVELS];
   int64_t levels = 3, columns = 8;
-  if (sidbeam_index_peek(index.c_str(), &info, nullptr) == SIDBEAM_OK) {
+  if (sidbeam_index_peek(index.c_str(), SIDBEAM_MAX_LEVELS, codes, nullptr, nullptr, &info, nullptr) == SIDBEAM_OK) {
     levels = info.levels;
-    columns = std::min(*std::max_element(info.codes, info.codes + info.levels), 512) + 1;
+    columns = std::min(*std::max_element(codes, codes + info.levels), 512) + 1;
   }
   const auto requests = random.one_in(4) ? static_cast<int64_t>(random.below(4)) : 1;
   std::vector<float> rows(static_cast<size_t>(requests * levels * columns));
@@ -46,19 +47,20 @@ std::string write_logits(const Room& room, const std::string& index, Random& ran
 std::string write_head(const Room& room, const std::string& index, int32_t hidden, Random& random) {
   constexpr int32_t kMostCodes = 512, kMostLevels = 8;
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  if (sidbeam_index_peek(index.c_str(), &info, nullptr) != SIDBEAM_OK || info.levels > kMostLevels ||
-      *std::max_element(info.codes, info.codes + info.levels) > kMostCodes)
+  int32_t codes[kMostLevels];
+  if (sidbeam_index_peek(index.c_str(), kMostLevels, codes, nullptr, nullptr, &info, nullptr) != SIDBEAM_OK ||
+      *std::max_element(codes, codes + info.levels) > kMostCodes)
     return room.sound.head;
   const std::string path = room.scratch.path("index.sdraft");
-  write_draft_head(path, {info.codes, info.codes + info.levels}, hidden,
-                   static_cast<int32_t>(random.below(kDraftKinds)));
+  write_draft_head(path, {codes, codes + info.levels}, hidden, static_cast<int32_t>(random.below(kDraftKinds)));
   return path;
 }
 
 // Of one request, as many as the index has levels and one more.
 std::string write_hidden_states(const Room& room, const std::string& index) {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
-  const int32_t levels = sidbeam_index_peek(index.c_str(), &info, nullptr) == SIDBEAM_OK ? info.levels : 3;
+  const bool peeked = sidbeam_index_peek(index.c_str(), 0, nullptr, nullptr, nullptr, &info, nullptr) == SIDBEAM_OK;
+  const int32_t levels = peeked ? info.levels : 3;
   std::vector<float> states(static_cast<size_t>((levels + 1) * kDraftHidden));
   for (size_t i = 0; i < states.size(); ++i) states[i] = static_cast<float>(i % 5) / 4;
   const std::string shape = "(" + std::to_string(levels + 1) + ", " + std::to_string(kDraftHidden) + ")";

@@ -69,16 +69,15 @@ typedef struct sidbeam_builder_config {
 typedef struct sidbeam_plan_info {
   uint32_t struct_size;  /* sizeof(sidbeam_plan_info), set by the caller */
   int32_t exact;         /* 1: counted; 0: expected for SIDs drawn uniformly (real SIDs share prefixes and need less) */
+  int32_t levels;        /* L */
   int64_t sids, items;   /* distinct SIDs; (SID, item) pairs */
   int64_t file_bytes;    /* the whole file */
   int64_t peak_bytes;    /* most memory that the build takes, the file's contents included */
   int64_t section_count; /* of the file */
-  int64_t nodes[64];     /* distinct prefixes of l+1 codes; 0 past the last level */
+  const int64_t* nodes;  /* [levels] distinct prefixes of l+1 codes; valid until the plan goes */
 } sidbeam_plan_info;
-#define SIDBEAM_PLAN_INFO_INIT                                   \
-  {                                                              \
-    (uint32_t)sizeof(sidbeam_plan_info), 0, 0, 0, 0, 0, 0, { 0 } \
-  }
+#define SIDBEAM_PLAN_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_plan_info), 0, 0, 0, 0, 0, 0, 0, NULL }
 
 /* Makes an empty builder, for one thread at a time. It holds a reference to the runtime.
  * Errors: INVALID_ARGUMENT (levels, codes, kinds ... with the value and what was expected), OUT_OF_MEMORY. */

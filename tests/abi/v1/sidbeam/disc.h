@@ -2,12 +2,17 @@
  *
  * A draw a of sampling.h is accepted with probability x(a); accepted draws follow P(a)/P(catalogue) exactly. A result
  * makes at most K such rounds. If all are rejected it takes one of K fresh draws, with probability x(a_k) / sum x(a_k).
+ * With K = 1 that is the one fresh draw, whatever its x: a rejected round gives a plain draw.
  * KL from the exact law is at most p^K (sqrt(p/(K(1-p))) + p/(2K(1-p))), with p = 1 - P(catalogue) (theorem 3.1, with
  * the constants of its proof). Dead draws count as rejected; if all fresh ones are dead the result is dead, which is no
  * error.
  *
  *   next -> the draws to run: start a slot of a MODE_SAMPLE session with the same seed and request, and these as
  *           sidbeam_sampling.draws; step it to its end -> add -> next ... -> get
+ *
+ * The session's normalization is FULL or LEVEL, or NONE if rows are log-probabilities. Not VALID: its log_mass is 0, so
+ * that every draw would be accepted and nothing corrected; this object cannot see that. The codes and items of a
+ * result's ordinal are sidbeam_index_sid(), sidbeam_index_item_rows() with sidbeam_index_item_id().
  *
  * The host runs the draws, as few or as many at a time as it likes, on any device: results do not depend on that. One
  * object serves one request. With n results and K rounds it wants at most 2 K n draws, or `attempts` times as many
@@ -25,7 +30,7 @@ extern "C" {
 typedef struct sidbeam_disc_config {
   uint32_t struct_size; /* sizeof(sidbeam_disc_config) */
   int32_t results;      /* n: independent results of the request, 1 .. 2^20; 0: 1 */
-  int32_t rounds;       /* K, 1 .. 2^10; 1 is importance resampling of one draw after one round */
+  int32_t rounds;       /* K, 1 .. 2^10 */
   /* 1: results are different SIDs: one that repeats an earlier result is drawn again, with draws of its own. */
   int32_t without_replacement;
   /* Most times that a result is drawn, without replacement; then it is dead. 1 .. 2^20; 0: 1000. */

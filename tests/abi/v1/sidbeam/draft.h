@@ -43,7 +43,9 @@ extern "C" {
 #endif
 
 /* Handles. A head is immutable and reference-counted: share it, release it from any thread. A decoder serves one thread
- * at a time, any thread. */
+ * at a time, any thread. A forked child may use the heads that it inherits. It may only destroy decoders, and of those
+ * only ones on which no other thread was in a call. Neither touches the parent's devices; calls on a decoder on CUDA
+ * fail with BAD_STATE. */
 typedef struct sidbeam_draft_head sidbeam_draft_head;
 typedef struct sidbeam_draft_decoder sidbeam_draft_decoder;
 
@@ -125,14 +127,14 @@ typedef struct sidbeam_draft_head_info {
   int32_t levels, hidden, embedding; /* L, D, E; E is 0 with TRANSITION_NONE */
   int32_t input, transition;         /* SIDBEAM_DRAFT_* */
   int32_t dtype;                     /* SIDBEAM_DTYPE_* of the file */
-  int32_t codes[64];                 /* V_l; 0 past the last level */
+  const int32_t* codes;              /* [levels] V_l; valid until the head goes */
   int64_t parameters;                /* elements of all weights */
   int64_t file_bytes;
   int64_t memory_bytes; /* that the head holds */
   const char* codebook; /* "" where the file names none; valid until the head goes */
 } sidbeam_draft_head_info;
 #define SIDBEAM_DRAFT_HEAD_INFO_INIT \
-  { (uint32_t)sizeof(sidbeam_draft_head_info), 0, 0, 0, 0, 0, 0, {0}, 0, 0, 0, NULL }
+  { (uint32_t)sizeof(sidbeam_draft_head_info), 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, NULL }
 
 /* Opens a file: checks all of it, checksums included, packs the weights for products, and multiplies each code's
  * embedding by its transition's weights once. The file is not needed afterwards. config NULL means all defaults. *out
@@ -183,7 +185,8 @@ typedef struct sidbeam_draft_args {
   int32_t unused;
   /* [slots, L + 1, D]: 1 .. B requests of h_0 .. h_L, of any dtype, in the memory of the decoder's device. */
   const sidbeam_rows* hidden;
-  /* [requests], of the same levels and numbers of codes. NULL, or an entry that is NULL: all of the decoder's index. */
+  /* [requests], of the same levels and numbers of codes and, where both name a codebook, of the head's. NULL, or an
+   * entry that is NULL: all of the decoder's index. */
   sidbeam_constraint* const* constraints;
   const int32_t* widths; /* [requests] beams: 1 .. M, or 0 for M; NULL: M */
   void* stream;          /* CUDA stream; not read on the CPU */
@@ -215,9 +218,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_create(
     sidbeam_runtime* runtime, const sidbeam_draft_config* config, sidbeam_draft_decoder** out, sidbeam_error* err);
 /* Decodes all levels of all requests of `args`.
  * Errors: INVALID_ARGUMENT (hidden states of another shape, more requests than B, a width, a constraint of another
- * shape), MISSING_SECTION, UNSUPPORTED (of a constraint), NO_DEVICE (hidden states of another device), OUT_OF_MEMORY;
- * on CUDA BAD_STATE (an index that is not on the device, a stream that is being captured) and DEVICE_ERROR. The decoder
- * can be used as before. */
+ * shape or codebook), MISSING_SECTION, UNSUPPORTED (of a constraint), NO_DEVICE (hidden states of another device),
+ * OUT_OF_MEMORY; on CUDA BAD_STATE (an index that is not on the device, a stream that is being captured) and
+ * DEVICE_ERROR. The decoder can be used as before. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_decoder_run(
     sidbeam_draft_decoder* decoder, const sidbeam_draft_args* args, sidbeam_draft_result* out, sidbeam_error* err);
 /* The halves of a run, for CUDA graphs, which hold the second alone. The first starts as many requests as hidden.slots

@@ -41,7 +41,9 @@ extern "C" {
 #endif
 
 /* Handles. A layer is immutable and may be used by many threads; one destroys it. A hidden has the memory of a
- * session's steps and belongs to the thread that uses the session. */
+ * session's steps and belongs to the thread that uses the session. A forked child may use the layers on the CPU that
+ * it inherits. It may only destroy hiddens, and layers on CUDA, which leaves the device alone; calls on what is on CUDA
+ * fail with BAD_STATE. */
 typedef struct sidbeam_output_layer sidbeam_output_layer;
 typedef struct sidbeam_hidden sidbeam_hidden;
 
@@ -68,8 +70,9 @@ typedef struct sidbeam_output_layer_config {
         0.0f, 0, NULL                                                                                             \
   }
 
-/* Makes a layer. On the CPU measures on its weights, for less than a millisecond, what a product costs by itself and as
- * part of a tile; that decides which path a step takes, and never changes a result.
+/* Makes a layer. On the CPU measures by up to 1024 inputs of its first 48 columns what a product costs by itself and as
+ * part of a tile, in about a millisecond, or 20 where the instruction set has no fused multiply-add; that decides which
+ * path a step takes, and never changes a result.
  * Errors: INVALID_ARGUMENT, UNSUPPORTED (an instruction set that is not there), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_output_layer_create(
     const sidbeam_output_layer_config* config, sidbeam_output_layer** out, sidbeam_error* err);
@@ -149,10 +152,12 @@ typedef struct sidbeam_hidden_stats {
   int64_t union_slots;   /* by all products of their beams and the children of any of them */
   int64_t product_slots; /* by the products with all columns */
   int64_t products;      /* inner products computed */
-  int64_t weight_rows;   /* rows of weights read by child_slots: per step the distinct children */
-  int64_t weight_bytes;  /* bytes of them */
-  int64_t memory_bytes;  /* that the object holds */
-  double break_even;     /* measured cost of a product by itself, in those within a tile */
+  /* Rows of weights that were read: of the child slots that are taken together the distinct children, of a union its
+   * columns, of a product all. */
+  int64_t weight_rows;
+  int64_t weight_bytes; /* bytes of them */
+  int64_t memory_bytes; /* that the object holds */
+  double break_even;    /* measured cost of a product by itself, in those within a tile */
 } sidbeam_hidden_stats;
 #define SIDBEAM_HIDDEN_STATS_INIT \
   { (uint32_t)sizeof(sidbeam_hidden_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0 }

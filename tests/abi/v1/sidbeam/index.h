@@ -43,21 +43,22 @@ typedef struct sidbeam_open_config {
 #define SIDBEAM_OPEN_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_open_config), SIDBEAM_RESIDENCY_MAP, SIDBEAM_VERIFY_HEADER }
 
-/* What the header says, and how far the rest was checked. Arrays are by level; entries past the last level are 0. */
+/* What the header says, and how far the rest was checked. Arrays are by level and valid until the index goes: borrowed,
+ * in every info, so that a caller has nothing to size. (sidbeam_index_peek, without an index, has its caller's.) */
 typedef struct sidbeam_index_info {
   uint32_t struct_size; /* sizeof(sidbeam_index_info), set by the caller */
   int32_t format_major, format_minor;
-  int32_t levels;            /* L */
-  int32_t variable_length;   /* 1: SIDs of shortest .. longest codes */
-  int32_t shortest, longest; /* codes of the shortest and the longest SID that is in it */
-  int32_t id_type;           /* SIDBEAM_ID_* */
-  int32_t kinds;             /* SIDBEAM_KIND_* or'ed */
-  int32_t codes[64];         /* V_l, the end not counted */
-  int32_t max_children[64];  /* most continuations of a prefix of l codes, the end counted */
-  int64_t nodes[64];         /* distinct prefixes of l+1 codes */
-  int64_t sids, items;       /* distinct SIDs; item rows */
-  int64_t merged_pairs;      /* identical (SID, item) pairs that were merged when it was built */
-  int64_t collisions;        /* SIDs with more than one item */
+  int32_t levels;              /* L */
+  int32_t variable_length;     /* 1: SIDs of shortest .. longest codes */
+  int32_t shortest, longest;   /* codes of the shortest and the longest SID that is in it */
+  int32_t id_type;             /* SIDBEAM_ID_* */
+  int32_t kinds;               /* SIDBEAM_KIND_* or'ed */
+  const int32_t* codes;        /* [levels] V_l, the end not counted */
+  const int32_t* max_children; /* [levels] most continuations of a prefix of l codes, the end counted */
+  const int64_t* nodes;        /* [levels] distinct prefixes of l+1 codes */
+  int64_t sids, items;         /* distinct SIDs; item rows */
+  int64_t merged_pairs;        /* identical (SID, item) pairs that were merged when it was built */
+  int64_t collisions;          /* SIDs with more than one item */
   int64_t max_items_per_sid;
   int64_t file_bytes;
   int64_t section_count, metadata_count;
@@ -67,7 +68,7 @@ typedef struct sidbeam_index_info {
   int32_t verified;
 } sidbeam_index_info;
 #define SIDBEAM_INDEX_INFO_INIT \
-  { (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
+  { (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
 
 typedef struct sidbeam_section_info {
   uint32_t struct_size; /* sizeof(sidbeam_section_info), set by the caller */
@@ -80,9 +81,12 @@ typedef struct sidbeam_section_info {
 #define SIDBEAM_SECTION_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_section_info), 0, NULL, NULL, 0, 0, 0 }
 
-/* Reads and checks the header of a file, nothing else. Errors: as open. */
-SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(
-    const char* path, sidbeam_index_info* out, sidbeam_error* err);
+/* Reads and checks the header of a file, nothing else. The arrays by level are the caller's, of `capacity` entries each,
+ * of which the first out->levels are written; out points to them. Those that are NULL are not asked for, and with none
+ * the capacity may be 0. Errors: as open, and INVALID_ARGUMENT (a capacity below the file's levels, of which there are
+ * at most SIDBEAM_MAX_LEVELS); then nothing is written. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(const char* path, int32_t capacity, int32_t* codes,
+    int32_t* max_children, int64_t* nodes, sidbeam_index_info* out, sidbeam_error* err);
 /* Opens a file; config NULL means all defaults. *out gets one reference.
  * Errors: INVALID_ARGUMENT (config), IO_ERROR (path and reason), CORRUPT (what is wrong and where), UNSUPPORTED (a
  * newer format, an unknown required section), OUT_OF_MEMORY. */

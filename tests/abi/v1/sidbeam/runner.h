@@ -44,7 +44,8 @@ extern "C" {
 #endif
 
 /* Handles. A model is immutable and reference-counted: share it, release it from any thread. A runner may be used by
- * many threads at once; one destroys it. */
+ * many threads at once; one destroys it. A forked child may use models on the CPU that it inherits. One on CUDA it may
+ * only release, which leaves the device alone; a runner that would use it is refused with BAD_STATE. */
 typedef struct sidbeam_model sidbeam_model;
 typedef struct sidbeam_runner sidbeam_runner;
 
@@ -230,9 +231,12 @@ typedef struct sidbeam_runner_config {
   int32_t top_k;
   /* SIDBEAM_HIDDEN_*: how a level's logits are computed. Where NORMALIZE_VALID, strategy TRIE and no `adjust` let a
    * step read the beams' children alone (hidden.h), FASTEST multiplies just their rows of the output layer if that is
-   * expected to cost less than a product with all of the level's, by a constant for each instruction set that was
-   * measured on x86. CHILDREN does so at all levels, and is refused with UNSUPPORTED where it cannot be done (int8
-   * weights, CUDA, a draft, a head or mode STOCHASTIC too); PRODUCT never does. Results have the same bits. */
+   * expected to cost less than a product with all of the level's, by what both cost on the model's own output layer:
+   * every lane measures it when it is made, in about a millisecond. CHILDREN does so at all levels; PRODUCT never does.
+   * Results have the same bits. What has no children's products, with which FASTEST is PRODUCT and CHILDREN is refused
+   * with UNSUPPORTED: int8 weights (a row by itself would be of the checkpoint's numbers, not of the rounded ones),
+   * CUDA (the host does not see levels), a draft (its tree is multiplied before it is known which nodes are reached), a
+   * head (whose rows are codes, a few hundred), and mode STOCHASTIC (its steps read whole rows). */
   int32_t output_path;
   /* A draft head (draft.h), held; it works where `model` is. NULL: none. The prompt, begin_tokens and a placeholder per
    * level are one pass of the model: the last layer's states, after its norm, are h_0 at the last position before the

@@ -5,14 +5,20 @@
  * valid ones by P, renormalized over them. With x the product over the levels of the valid codes' mass, a SID a is
  * drawn with probability P(a)/x(a): that is plain constrained sampling, which prefers prefixes that lead to few items.
  * disc.h corrects it (DISC-PPV, Algorithm 1); P(a) is exp(score), x(a) exp(log_mass).
+ * With the other normalizations the same codes are drawn, and scores and log_mass are other ones: with VALID those of a
+ * P that is restricted to the valid codes already, so that log_mass is 0; with NONE exp of the row stands for P, which
+ * makes x a probability only if the row is one of log-probabilities. Where a row is truncated both do what FULL does.
  *
  *   top-k  keeps the k largest x of the row, top-p the fewest largest of these whose mass is at least p of theirs.
  *          Among equal x the lower column is kept (with LEVEL the lower code, and the end last). Elements of -inf are
  *          no part of the row.
  *          A row that is truncated is normalized over what is kept, and a caller's lse for it is not read. Its
- *          columns are at most 2^21.
+ *          columns are at most 2^21; more are INVALID_ARGUMENT, or on CUDA put the slot in error
+ *          (SIDBEAM_SLOT_BAD_MAP) and make a stateless call's row bad. Without truncation a row is read once; top-k and
+ *          top-p each read it about a dozen times more, on CUDA somewhat fewer, mostly from cache.
  *   dead   A draw is dead (state -1) once no valid code is left: truncation removed them all, or they are -inf. It
- *          stays in its row, counts as a rejected draw, and is no error.
+ *          stays in its row, counts as a rejected draw, and is no error. Draws from a bad row (session.h) die too, and
+ *          every bad row puts its slot in error.
  *   draws  Row m of a slot is one draw for good: beams.parents is m, or 0 for the first codes of a slot, which are all
  *          drawn from the logits row of beam 0. Dead draws lie between live ones; beams.live counts the latter.
  *
@@ -25,11 +31,12 @@
  * Stochastic beams (Kool et al., "Stochastic beams and where to find them") are a search for the M largest
  * G(a) = log-prob(a) + Gumbel noise, which draws M SIDs without replacement by P(a)/x(a). The noise depends on seed,
  * request and the codes alone, not on rows or order. Scores are log-probabilities over the valid codes, as with
- * NORMALIZE_VALID. Their normalizer, unless lse is that of VALID, is the sum of the weights w above, whose log is
- * within 1e-6 of that of the sum of exp; a code more than 29.8 below the largest valid x adds nothing to it, but stays
- * a candidate. So beams, scores and thresholds have the same bits on any device. The session's normalization is that
- * of P, for log_mass (with VALID itself log_mass is 0), which alone may differ between devices, by the rounding of a
- * normalizer of FULL or LEVEL that is not given.
+ * NORMALIZE_VALID; beams are ordered by perturbed score, which also decides whether a bad row matters. The normalizer
+ * of scores, unless lse is that of VALID, is the sum of the weights w above, whose log is within 1e-6 of that of the
+ * sum of exp; a code more than 29.8 below the largest valid x adds nothing to it, but stays a candidate. So beams,
+ * scores and thresholds have the same bits on any device. The session's normalization is that of P, for log_mass (with
+ * VALID itself log_mass is 0), which alone may differ between devices, by the rounding of a normalizer of FULL or LEVEL
+ * that is not given.
  * With kappa = thresholds[b], the perturbed score of the best SID that was left out, a SID is in the result with
  * probability q(a) = 1 - exp(-exp(score - kappa)), and sum over the result of exp(score + log_mass) f(a) / q(a) is an
  * unbiased estimate of sum P(a) f(a) over the catalogue. Divided by the same sum with f = 1 it is only consistent.
@@ -66,7 +73,8 @@ typedef struct sidbeam_sampling {
   /* [count] top-p, above 0 and at most 1, which is none; NULL: none. Not in mode STOCHASTIC. */
   const float* top_ps;
   /* [count] what the noise is multiplied by, finite and at least 0; NULL: 1. 0 is the search under NORMALIZE_VALID, bit
-   * for bit, with its normalizer; kappa and q mean something only with 1. Only in mode STOCHASTIC. */
+   * for bit, with its normalizer: a sum of floats, so that the CPU and CUDA have the same bits only with VALID and its
+   * lse given. kappa and q mean something only with 1. Only in mode STOCHASTIC. */
   const float* noise_scales;
 } sidbeam_sampling;
 #define SIDBEAM_SAMPLING_INIT \

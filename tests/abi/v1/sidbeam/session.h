@@ -25,7 +25,8 @@
  *
  * Lists of slots: NULL means all S slots in order, with a count of 0 or S.
  *
- * This is mode SEARCH. In the modes that sample, beams are draws, or are chosen by perturbed scores: sampling.h.
+ * This is mode SEARCH. In the modes that sample (sampling.h) beams are draws that stay in their rows, in no order and
+ * with dead ones between them (SAMPLE), or are ordered and chosen by perturbed scores (STOCHASTIC).
  *
  * On CUDA (session_config.device_type) all of this holds, and
  *   - Work is enqueued on the caller's stream and nothing waits for it. Calls of one session must be ordered: on one
@@ -42,8 +43,9 @@
  *   - Captures of other streams go on whatever is called, in any thread and mode. During one of a stream that is not
  *     non-blocking CUDA forbids the default stream, and calls on it fail with BAD_STATE.
  *   - The host cannot refuse what it cannot see. A step passes over slots of its list that are idle, done or -1. A beam
- *     without a logits row, or logits too narrow for the slot's level, put the slot in error (SIDBEAM_SLOT_BAD_MAP). A
- *     slot that a step's list names twice is left in any state, and others unharmed.
+ *     without a logits row, or logits too narrow for the slot's level or too wide to be truncated (sampling.h), put the
+ *     slot in error (SIDBEAM_SLOT_BAD_MAP). A slot that a step's list names twice is left in any state, and others
+ *     unharmed.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SESSION_H
 #define SIDBEAM_SESSION_H
@@ -75,7 +77,8 @@ enum {
 enum {
   SIDBEAM_SLOT_BAD_ROW = 1, /* "bad row" above: an element or a score */
   SIDBEAM_SLOT_BAD_LSE = 2, /* "bad row" above: a caller's lse that is NaN or +inf */
-  /* On CUDA: a beam that had to be fed had no logits row, or one that is too narrow; it gave no candidate. */
+  /* On CUDA: a beam that had to be fed had no logits row, or one that is too narrow, or too wide to be truncated; it
+   * gave no candidate. */
   SIDBEAM_SLOT_BAD_MAP = 4
 };
 
@@ -176,9 +179,9 @@ typedef struct sidbeam_beams {
   const int32_t* parents;
   /* [S, M] code that was chosen: feed it to the model; V_l is the end; -1 dead, or ended before. */
   const int32_t* codes;
-  const float* scores;         /* [S, M] cumulative log-probability, falling; -inf dead */
+  const float* scores;         /* [S, M] cumulative log-probability, falling in mode SEARCH; -inf dead */
   const sidbeam_state* states; /* [S, M]; -1 dead, 0 the beginning, others opaque: constraint.h */
-  const int32_t* live;         /* [S] beams that are not dead; they come first */
+  const int32_t* live;         /* [S] beams that are not dead; they come first, except in mode SAMPLE */
   const int32_t* active;       /* [S] live beams that the model must be fed for; 0: the slot is done */
   const int32_t* level;        /* [S] codes decided so far; -1 idle */
   const int32_t* errors;       /* [S] SIDBEAM_SLOT_* or'ed */

@@ -48,8 +48,8 @@ SIDBEAM_API void sidbeam_constraint_set_destroy(sidbeam_constraint_set* set);
  * SIDBEAM_BROADCAST: one prefix for all), lengths [count], 0 for the beginning; out [count]. A prefix that no SID has,
  * or with a code out of range, gives -1.
  * Errors of this and of the calls below: INVALID_ARGUMENT, UNSUPPORTED (an unknown struct tail), NO_DEVICE (logits on
- * another device), OUT_OF_MEMORY from _topk, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT for memory of the host or
- * of another device. On an error nothing has been written. */
+ * another device), OUT_OF_MEMORY from _topk and on the CPU from _sample, and on CUDA DEVICE_ERROR, and INVALID_ARGUMENT
+ * for memory of the host or of another device. On an error nothing has been written. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_prefixes(const sidbeam_constraint_set* set,
     const int32_t* which, const int32_t* codes, int64_t stride, const int32_t* lengths, int64_t count,
     sidbeam_state* out, void* stream, sidbeam_error* err);
@@ -92,9 +92,10 @@ typedef struct sidbeam_sampled {
 
 /* Draws one code per logits row, as a session of mode SAMPLE does for the level of the row's state: the same code, bit
  * for bit, from the same row, seed, request and draw. x is inverse_temperatures[i] times the element (NULL, or 0: 1).
- * noise_scales must be NULL. On CUDA an entry that the host cannot check (top-k below 0, top-p outside (0, 1], a draw
- * outside 0 .. 2^52 - 1, an inverse temperature that is not allowed) makes its row bad, unless nothing follows its
- * state. */
+ * noise_scales must be NULL. On the CPU a set keeps the working memory of its draws: a call takes some only where more
+ * of them run at a time than ever before. On CUDA an entry that the host cannot check (top-k below 0, top-p outside
+ * (0, 1], a draw outside 0 .. 2^52 - 1, an inverse temperature that is not allowed, truncation of more than 2^21
+ * columns) makes its row bad, unless nothing follows its state. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_set_sample(const sidbeam_constraint_set* set,
     const int32_t* which, const sidbeam_state* states, const sidbeam_rows* logits, int32_t normalization,
     const float* inverse_temperatures, const sidbeam_sampling* sampling, const sidbeam_sampled* out, void* stream,
