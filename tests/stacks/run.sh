@@ -89,6 +89,7 @@ export PYTHONPATH=$build/bindings/python/package PYTHONPYCACHEPREFIX=$PWD/build/
 export VLLM_LOGGING_LEVEL=WARNING HF_HUB_OFFLINE=1
 stack torch torch torch
 stack transformers transformers torch transformers
+stack transformers_fields transformers torch transformers
 stack transformers_sampling transformers torch transformers
 stack train torch torch transformers
 stack align torch torch

@@ -304,12 +304,17 @@ def test_codes_of_anything() -> None:
     assert sids.codes(tokens[:, :0])[1].tolist() == [0] * 5
 
 
+FILLED = transformers.DynamicCache()
+FILLED.update(torch.zeros(8, 4, 1, 16), torch.zeros(8, 4, 1, 16), 0)
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
         ({"max_new_tokens": 2}, "max_new_tokens is 2, expected at least 3"),
-        ({"do_sample": True}, "do_sample is True, expected False"),
-        ({"cache_implementation": "static"}, "expected an empty, dynamic cache"),
+        ({"do_sample": True}, "do_sample is True, which is refused: this is a beam search; SidSampler draws"),
+        ({"cache_implementation": "static"}, "cache_implementation is 'static', which is refused: the cache has to be"),
+        ({"past_key_values": FILLED}, "past_key_values is filled or static, expected an empty, dynamic cache"),
         ({"which": [0]}, r"which is \[0\], expected a number for each of 2 requests"),
         ({"which": [1, 0]}, r"which is \[1, 0\], expected a number below 1"),
     ],

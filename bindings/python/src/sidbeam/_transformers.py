@@ -18,6 +18,8 @@ from torch import Tensor
 
 from . import forks
 from . import torch as ops
+from ._transformers_fields import check_arguments
+from ._transformers_outputs import Outputs
 from .arrays import stream_of
 from .constraint_set import ConstraintSet
 from .enums import Mode
@@ -98,6 +100,12 @@ class SidTokens:
         found[:, : tokens.shape[1]].masked_fill_(outside, -1)
         return found
 
+    def means(self, level: int, token: int) -> bool:
+        """Whether a token is a code of a level, of any constraint, or ends a SID there."""
+        if self.vocabulary is not None and level > 0 and token == self.vocabulary.end_column:
+            return True
+        return 0 <= token < self._codes.shape[1] and int(self._codes[level, token]) >= 0
+
     def states(self, tokens: Tensor, which: Optional[Tensor] = None) -> Tensor:
         """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins with them."""
         lengths = torch.full((len(tokens),), tokens.shape[1], dtype=torch.int32, device=self.device)
@@ -177,13 +185,22 @@ class Pass:
     """One pass of a model over the levels of a session."""
 
     def __init__(
-        self, sids: SidTokens, session: Session, model: Any, prompts: Prompts, processors: Any, mode: Mode, **start: Any
+        self,
+        sids: SidTokens,
+        session: Session,
+        model: Any,
+        prompts: Prompts,
+        processors: Any,
+        mode: Mode,
+        outputs: Optional[Outputs] = None,
+        **start: Any,
     ) -> None:
-        self.sids, self.session, self.model, self.processors, self.pad = sids, session, model, processors, prompts.pad
+        self.sids, self.session, self.model, self.pad, self.outputs = sids, session, model, prompts.pad, outputs
         self.searches = mode == Mode.SEARCH
         self.width = width = session.width
         which = prompts.which
         self.requests, self.prompt_length = prompts.ids.shape
+        self.before, self.behind = _around_the_mask(processors) if self.searches else (processors, ())
         if which is not None and len(which) != self.requests:
             raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
         self.which = self.sids.which_of(which, self.requests)
@@ -196,14 +213,19 @@ class Pass:
         shape = (self.requests, width, self.prompt_length + self.sids.levels)
         self.sequences = prompts.ids.new_full(shape, prompts.pad)
         self.sequences[:, :, : self.prompt_length] = prompts.ids[:, None]
+        shape = (self.requests, width, self.sids.levels)
+        self.rows = torch.full(shape, -1, dtype=torch.int32, device=self.sids.device)  # that each token comes from
 
     def run(self, outputs: Any, model_kwargs: dict[str, Any]) -> None:
         """From the outputs for the prompts on."""
         model, encoded = self.model, self.model.config.is_encoder_decoder
         for level in range(self.sids.levels):
             model_kwargs = model._update_model_kwargs_for_generation(outputs, model_kwargs, is_encoder_decoder=encoded)
+            if self.outputs is not None:
+                self.outputs.add(level, outputs)
             parents = self.step(level, outputs.logits[:, -1, :])
-            if level == self.sids.levels - 1 or self.done():
+            last = level == self.sids.levels - 1 or self.done()
+            if last and (self.outputs is None or not self.outputs.wanted):
                 break
             cache = model_kwargs.get("past_key_values")
             if level == 0:
@@ -213,6 +235,9 @@ class Pass:
             elif cache is not None and self.searches:  # a draw stays in its row
                 # Cross-attention to the encoder is the same for all beams of a request.
                 getattr(cache, "self_attention_cache", cache).reorder_cache(parents)
+            if last:
+                self.outputs.past_key_values = cache
+                break
             so_far = self.sequences[:, :, : self.prompt_length + level + 1].flatten(0, 1)
             new = 1 if cache is not None else None
             inputs = model.prepare_inputs_for_generation(so_far, next_sequence_length=new, **model_kwargs)
@@ -220,31 +245,64 @@ class Pass:
 
     def step(self, level: int, logits: Tensor) -> Tensor:
         """Advances every request; returns the places [requests * beams] that the beams continue from."""
-        if len(self.processors):
-            if level == 0:  # the prompt has a logits row per request; generate() has prepared for one per beam
-                logits = logits.repeat_interleave(self.width, 0)
-            said = self.sequences[:, :, : self.prompt_length + level].flatten(0, 1)
-            logits = logits.float()
-            logits = self.processors(said, logits.log_softmax(-1) if self.searches else logits)
+        if len(self.before) or len(self.behind):
+            logits = self._processed(level, logits)
+        if self.outputs is not None and self.outputs.scores is not None:
+            self._record_scores(level, logits)
         over = self.beams.active.eq(0)[:, None]  # the step changes nothing of these requests
         rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
         self.session.step(rows, dtype=dtype, stream=stream_of(logits))
         parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
         codes = self.beams.codes.masked_fill(over, -1)
+        places = self.first + parents
+        self.rows = self.rows.gather(1, parents[:, :, None].expand_as(self.rows))
+        self.rows[:, :, level] = places.int().masked_fill(codes < 0, -1)
         self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))
         self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, codes, self.which, self.pad)
         self.lengths = self.lengths.gather(1, parents) + (codes >= 0)
-        return (self.first + parents).flatten()
+        return places.flatten()
+
+    def _processed(self, level: int, logits: Tensor) -> Tensor:
+        """Logits rows, one per beam, of which processors have seen all that the row's sequence is."""
+        if level == 0:  # the prompt has a logits row per request; generate() has prepared for one per beam
+            logits = logits.repeat_interleave(self.width, 0)
+        said = self.sequences[:, :, : self.prompt_length + level].flatten(0, 1)
+        logits = logits.float()
+        logits = self.before(said, logits.log_softmax(-1) if self.searches else logits)
+        if not len(self.behind):
+            return logits
+        logits = self._masked(level, logits)
+        nothing = logits.amax(-1, keepdim=True).eq(-torch.inf)  # of dead beams; normalised, it would be NaN
+        return self.behind(said, logits).masked_fill(nothing, -torch.inf)
+
+    def _masked(self, level: int, rows: Tensor) -> Tensor:
+        """A copy of rows, one per beam, in which tokens that continue no SID are -inf."""
+        rows = rows.clone(memory_format=torch.contiguous_format)
+        states = self.beams.states.flatten()
+        every = len(rows) // self.requests
+        which = None if self.which is None else self.which.repeat_interleave(every)
+        ops.mask_(self.sids.handle, rows, torch.zeros_like(states) if level == 0 else states, which)
+        return rows
+
+    def _record_scores(self, level: int, logits: Tensor) -> None:
+        if not len(self.before) and not len(self.behind):
+            logits = logits.float().log_softmax(-1)
+            if level == 0:
+                logits = logits.repeat_interleave(self.width, 0)
+        self.outputs.add_scores(self._masked(level, logits))
 
     def done(self) -> bool:
         """Whether no request goes on. On CUDA that is unknown without waiting for the device, and a step does no
-        harm."""
-        return self.sids.device.type == "cpu" and not bool(self.beams.active.any())
+        harm. Processes that share a model have to run it equally often."""
+        if self.sids.device.type != "cpu" or (torch.distributed.is_available() and torch.distributed.is_initialized()):
+            return False
+        return not bool(self.beams.active.any())
 
     def finish(self) -> Tensor:
         """The sequences [requests, beams, length] of all beams; dead ones are the prompt and padding."""
         dead = self.beams.scores.eq(-torch.inf)  # among draws they lie anywhere
         self.sequences[:, :, self.prompt_length :].masked_fill_(dead[:, :, None], self.pad)
+        self.rows.masked_fill_(dead[:, :, None], -1)
         return self.sequences
 
 
@@ -279,11 +337,46 @@ def another(outputs: Any, model_kwargs: dict[str, Any]) -> tuple[Any, dict[str, 
     return type(outputs)(**{**outputs, "past_key_values": cache}), kept
 
 
-def check(sids: SidTokens, input_ids: Tensor, config: Any, model_kwargs: dict[str, Any]) -> None:
-    """Refuses what no loop can serve."""
-    room = config.max_length - input_ids.shape[1]
+def check(
+    sids: SidTokens, input_ids: Tensor, config: Any, stopping_criteria: Any, model_kwargs: dict[str, Any]
+) -> None:
+    """Refuses what depends on the catalogue, the prompts or the cache."""
+    check_arguments(stopping_criteria)
+    prompt = input_ids.shape[1]
+    limits = [config.max_length, *(one.max_length for one in stopping_criteria or () if hasattr(one, "max_length"))]
+    room = min(limits) - prompt
     if room < sids.levels:
         raise InvalidArgument(f"max_new_tokens is {room}, expected at least {sids.levels}, the codes of a SID")
+    if prompt == 1 and config.forced_bos_token_id is not None:
+        _check_forced("forced_bos_token_id", config.forced_bos_token_id, sids, 0)
+    if room == sids.levels and config.forced_eos_token_id is not None:
+        _check_forced("forced_eos_token_id", config.forced_eos_token_id, sids, sids.levels - 1)
     cache = model_kwargs.get("past_key_values")
     if cache is not None and (cache.get_seq_length() > 0 or getattr(cache, "is_compileable", False)):
         raise InvalidArgument("past_key_values is filled or static, expected an empty, dynamic cache")
+
+
+def _check_forced(name: str, forced: Any, sids: SidTokens, level: int) -> None:
+    tokens = torch.as_tensor(forced).flatten().tolist()
+    if not any(sids.means(level, token) for token in tokens):
+        raise InvalidArgument(
+            f"{name} is {forced}, which no SID has at level {level}: expected None; a token before the SID belongs to"
+            " the prompt (decoder_input_ids), one behind it needs a larger max_new_tokens"
+        )
+
+
+def _around_the_mask(processors: Any) -> tuple[Any, Any]:
+    """Processors that generate() has before its prefix_allowed_tokens_fn, or that are the same on either side of it,
+    and those at the end that go by the row as a whole, of which they must see what is valid alone."""
+    behind = len(processors)
+    while behind and isinstance(processors[behind - 1], _BEHIND):
+        behind -= 1
+    whole = transformers.LogitsProcessorList
+    return whole(processors[:behind]), whole(processors[behind:])
+
+
+_BEHIND = (
+    transformers.LogitNormalization,
+    transformers.WatermarkLogitsProcessor,
+    transformers.SynthIDTextWatermarkLogitsProcessor,
+)

@@ -21,11 +21,12 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import numpy as np
 
 from ._transformers import Pass, Prompts, SessionKey, Sessions, SidTokens, another, check, one_row_per_request
+from ._transformers_fields import SAMPLING, SEARCH, check_fields, documented
+from ._transformers_outputs import Outputs
 
 import torch
 import transformers
 from torch import Tensor
-from transformers.generation import GenerateBeamDecoderOnlyOutput, GenerateBeamEncoderDecoderOutput
 
 from . import torch as ops
 from .arrays import expect_shape, host, stream_of
@@ -83,6 +84,7 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
         return ended
 
 
+@documented(SEARCH)
 class SidBeamSearch:
     """A loop for ``generate(..., custom_generate=search)``: exact beam search over SIDs, of ``num_beams`` beams.
 
@@ -112,24 +114,23 @@ class SidBeamSearch:
         **model_kwargs: Any,
     ) -> Any:
         config = generation_config
-        if config.do_sample:
-            raise InvalidArgument("do_sample is True, expected False: this is a beam search; SidSampler draws")
-        check(self.sids, input_ids, config, model_kwargs)
+        check_fields(config, SEARCH)
+        check(self.sids, input_ids, config, stopping_criteria, model_kwargs)
         width, keep = config.num_beams, config.num_return_sequences
+        outputs = Outputs(config, model, model_kwargs, width)
         input_ids, model_kwargs = one_row_per_request(input_ids, model_kwargs, max(width, keep))
         normalization = "none" if len(logits_processor) else "full"
         key = SessionKey(len(input_ids), width, normalization, Mode.SEARCH, stream_of(self.sids._tokens))
         session = self._sessions.take(key)
         prompts = Prompts(input_ids, which, _pad_of(config))
-        search = Pass(self.sids, session, model, prompts, logits_processor, Mode.SEARCH)
+        search = Pass(self.sids, session, model, prompts, logits_processor, Mode.SEARCH, outputs)
         search.run(model._prefill(input_ids, config, model_kwargs), model_kwargs)
         sequences = search.finish()[:, :keep].flatten(0, 1)
         scores = (search.beams.scores / search.lengths.clamp(min=1) ** config.length_penalty)[:, :keep].flatten()
         self._sessions.give_back(key, session)  # unless something was raised above
         if not config.return_dict_in_generate:
             return sequences
-        whole = GenerateBeamEncoderDecoderOutput if model.config.is_encoder_decoder else GenerateBeamDecoderOnlyOutput
-        return whole(sequences=sequences, sequences_scores=scores)
+        return outputs.dict_of(sequences, scores, search.rows[:, :keep].flatten(0, 1))
 
 
 @dataclasses.dataclass
@@ -144,6 +145,7 @@ class SidSamples(transformers.utils.ModelOutput):
     rows_run: Any = None  #: int64 [requests * n], of DISC: draws that were run for it
 
 
+@documented(SAMPLING)
 class SidSampler:
     """A loop for ``generate(..., do_sample=True, custom_generate=sampler)``, which draws ``num_return_sequences`` SIDs
     for each request.
@@ -194,7 +196,13 @@ class SidSampler:
             raise InvalidArgument(
                 f"do_sample is {config.do_sample} and num_beams {config.num_beams}, expected True and 1: this samples"
             )
-        check(self.sids, input_ids, config, model_kwargs)
+        check_fields(config, SAMPLING)
+        if self.rounds is not None and config.guidance_scale not in (None, 1):
+            raise InvalidArgument(
+                f"guidance_scale is {config.guidance_scale}, expected None with rounds: its processor keeps a cache of"
+                " one pass, and rounds run several; use rounds=None"
+            )
+        check(self.sids, input_ids, config, stopping_criteria, model_kwargs)
         count = config.num_return_sequences
         input_ids, model_kwargs = one_row_per_request(input_ids, model_kwargs, count)
         left, settings = _native_settings(logits_processor)
