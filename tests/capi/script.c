@@ -29,7 +29,8 @@ static sidbeam_status build(script* s, const catalogue* from) {
   TRY(sidbeam_builder_set_metadata(s->builder, "a key longer than any small string", "and a value", s->error));
   TRY(sidbeam_builder_plan(s->builder, &s->plan, s->error));
   TRY(sidbeam_builder_write(s->builder, s->path, s->error));
-  return sidbeam_builder_finish(s->builder, &s->built, s->error);
+  TRY(sidbeam_builder_finish(s->builder, &s->built, s->error));
+  return sidbeam_index_write(s->built, s->path, s->error);
 }
 
 /* Every residency that needs no privilege; the last one stays open. */
