@@ -89,6 +89,8 @@ constexpr sidbeam_api kApi = {
     sidbeam_relaxed_verify,
     sidbeam_index_bytes,
     sidbeam_index_write,
+    sidbeam_builder_add_arrow,
+    sidbeam_arrow_inspect,
 };
 
 // Entries stay where they are for ever.
