@@ -36,6 +36,7 @@ static void lists_of_every_kind_and_type_are_the_builders_codes(void) {
       numbers("", "f", 18, OF(float, SMALL_SIDS)),   numbers("", "g", 18, OF(double, SMALL_SIDS)),
   };
   const arrow_column item = numbers("item_id", "l", 6, OF(int64_t, SMALL_IDS));
+  const arrow_column first_two_swapped = numbers("item_id", "l", 6, OF(int64_t, 10, 13, 14, 11, 12, 15));
   for (size_t i = 0; i < COUNT(values); ++i) {
     const arrow_column fixed = lists("sid", "+w:3", 6, NULL, 0, &values[i]);
     expect_small(&fixed, &item);
@@ -43,16 +44,16 @@ static void lists_of_every_kind_and_type_are_the_builders_codes(void) {
     expect_small(&list, &item);
     const arrow_column large = lists("token_ids", "+L", 6, OF(int64_t, 0, 3, 6, 9, 12, 15, 18), &values[i]);
     expect_small(&large, &item);
-    arrow_column view = lists("tokens", "+vl", 6, OF(int32_t, 0, 3, 6, 9, 12, 3), &values[i]);
+    arrow_column view = lists("tokens", "+vl", 6, OF(int32_t, 3, 0, 6, 9, 12, 15), &values[i]);
     view.buffer_count = 3;
     view.buffers[2] = (const int32_t[]){3, 3, 3, 3, 3, 3};
     view.bytes[2] = 24;
-    expect_small(&view, &item);
-    view = lists("sids", "+vL", 6, OF(int64_t, 0, 15, 6, 9, 12, 3), &values[i]);
+    expect_small(&view, &first_two_swapped);
+    view = lists("sids", "+vL", 6, OF(int64_t, 15, 0, 6, 9, 12, 3), &values[i]);
     view.buffer_count = 3;
     view.buffers[2] = (const int64_t[]){3, 3, 3, 3, 3, 3};
     view.bytes[2] = 48;
-    expect_small(&view, &item);
+    expect_small(&view, &first_two_swapped);
   }
 }
 
