@@ -168,6 +168,30 @@ static inline void flat_index_verify(flat_handle* index, int32_t depth, sidbeam_
   fl_drop_user(index);
 }
 
+/* Writes the index's file. */
+static inline void flat_index_write(flat_handle* index, const char* path, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_write((sidbeam_index*)object, path, err);
+  fl_drop_user(index);
+}
+
+/* Returns how many bytes the index's file has, of which as many as fit are written. */
+static inline int64_t flat_index_bytes(flat_handle* index, flat_out_bytes out, sidbeam_error* err) {
+  const void* data = NULL;
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  if (sidbeam_index_bytes((sidbeam_index*)object, &data, &bytes, err) == SIDBEAM_OK)
+    (void)fl_text(out, (const char*)data, bytes);
+  fl_drop_user(index);
+  return bytes;
+}
+
 static inline void fl_put_section(const sidbeam_section_info* info, int64_t* numbers, flat_out_bytes kind,
                                   flat_out_bytes encoding) {
   numbers[0] = info->level;

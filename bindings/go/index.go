@@ -94,6 +94,34 @@ func (x *Index) Verify(depth Verify) error {
 	return err
 }
 
+// Save writes the index's file: the very bytes that it was opened from, or that its builder would have written. It is
+// written beside path, synced and renamed, as by Builder.Write. Errors: IOError.
+func (x *Index) Save(path string) error {
+	if err := cText("path", path); err != nil {
+		return err
+	}
+	f := newFailure()
+	native.Flat_index_write(x.handle.raw(), path, f.bytes())
+	runtime.KeepAlive(x)
+	err := f.done()
+	drainLog()
+	return err
+}
+
+// Bytes gives a copy of the bytes of the index's file, for OpenMemory.
+func (x *Index) Bytes() ([]byte, error) {
+	f := newFailure()
+	data := make([]byte, native.Flat_index_bytes(x.handle.raw(), nil, f.bytes()))
+	if f.code == 0 {
+		native.Flat_index_bytes(x.handle.raw(), data, f.bytes())
+	}
+	runtime.KeepAlive(x)
+	if err := f.done(); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
 // Constrainer is a constraint for beams: an *Index, whole, or a *Constraint.
 type Constrainer interface{ constraint() (*Constraint, error) }
 

@@ -3,6 +3,7 @@
 package sidbeam_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"os"
@@ -354,5 +355,35 @@ func TestLog(t *testing.T) {
 	all := strings.Join(messages, "\n")
 	if len(messages) != 2 || !strings.Contains(all, "baseline") || !strings.Contains(all, path) {
 		t.Errorf("expected a message of the runtime and one of the file, got %q", messages)
+	}
+}
+
+func TestSaveAndBytesAreTheBuildersFile(t *testing.T) {
+	path, saved := written(t, threePairs), filepath.Join(t.TempDir(), "saved.sidx")
+	file, err := os.ReadFile(path)
+	must(t, err)
+	index, err := sidbeam.Open(path, sidbeam.OpenConfig{})
+	must(t, err)
+	data, err := index.Bytes()
+	if err != nil || !bytes.Equal(data, file) {
+		t.Errorf("bytes: expected the %d of the file, got %d %v", len(file), len(data), err)
+	}
+	again, err := sidbeam.OpenMemory(data, sidbeam.OpenConfig{Verify: sidbeam.VerifyFull})
+	must(t, err)
+	defer again.Close()
+	must(t, again.Save(saved))
+	if data, err := os.ReadFile(saved); err != nil || !bytes.Equal(data, file) {
+		t.Errorf("saved: expected the %d bytes of the file, got %d %v", len(file), len(data), err)
+	}
+	if err := index.Save(filepath.Join(saved, "a.sidx")); !errors.Is(err, sidbeam.IOError) ||
+		!strings.Contains(err.Error(), "Not a directory") {
+		t.Errorf("a folder that is a file: expected an IOError that says so, got %v", err)
+	}
+	must(t, index.Close())
+	if _, err := index.Bytes(); !errors.Is(err, sidbeam.BadState) {
+		t.Errorf("bytes of a closed index: expected BadState, got %v", err)
+	}
+	if err := index.Save(saved); !errors.Is(err, sidbeam.BadState) {
+		t.Errorf("save of a closed index: expected BadState, got %v", err)
 	}
 }

@@ -63,6 +63,7 @@ SIDBEAM_ARRAY(flat_out_bytes, char, "Bbcs", PyBUF_WRITABLE)
 %ignore flat_output_layer_create;
 %ignore flat_hidden_step;
 %ignore flat_speculation_verify;
+%ignore flat_index_bytes;  // index_bytes calls it
 %ignore flat_free;         // the capsule calls it
 %ignore flat_view_retain;  // view calls it
 %ignore flat_view_release;
@@ -206,6 +207,7 @@ static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)ha
 %native(view) PyObject* py_view(PyObject* self, PyObject* args);
 %native(describe_tensor) PyObject* py_describe_tensor(PyObject* self, PyObject* args);
 %native(export_tensor) PyObject* py_export_tensor(PyObject* self, PyObject* args);
+%native(index_bytes) PyObject* py_index_bytes(PyObject* self, PyObject* args);
 %native(set_make_error) PyObject* py_set_make_error(PyObject* self, PyObject* args);
 %{
 /* view(owner) -> an object that keeps the memory of a session, a speculation or a draft decoder, also after close. */
@@ -223,6 +225,30 @@ static PyObject* py_view(PyObject* self, PyObject* args) {
   capsule = PyCapsule_New(handle, py_view_name, py_free_view);
   if (capsule == NULL) flat_view_release(handle);
   return capsule;
+}
+
+/* index_bytes(index) -> bytes, filled in place: a buffer that is written first and turned into bytes then would hold a
+ * large index twice. */
+static PyObject* py_index_bytes(PyObject* self, PyObject* args) {
+  sidbeam_error err;
+  flat_out_bytes out = {NULL, 0};
+  PyObject *object, *bytes;
+  PyThreadState* state;
+  flat_handle* handle;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "O", &object) || !py_handle(object, "index", &handle)) return NULL;
+  out.count = flat_index_bytes(handle, out, &err);
+  bytes = err.code == 0 ? PyBytes_FromStringAndSize(NULL, (Py_ssize_t)out.count) : NULL;
+  if (bytes != NULL) {
+    out.data = PyBytes_AS_STRING(bytes);
+    state = PyEval_SaveThread();
+    (void)flat_index_bytes(handle, out, &err);
+    PyEval_RestoreThread(state);
+  }
+  if (err.code == 0) return bytes;
+  Py_XDECREF(bytes);
+  py_raise(err.code, err.message);
+  return NULL;
 }
 
 static PyObject* py_set_make_error(PyObject* self, PyObject* args) {

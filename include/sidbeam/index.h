@@ -118,6 +118,17 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
  * index. */
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
 
+/* The bytes of the index's file, wherever they came from: what a builder wrote, or would have written. *data is at a
+ * multiple of 64 and valid until the index goes; sidbeam_index_open_memory() opens it, or a copy at such an address. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_bytes(
+    const sidbeam_index* index, const void** data, int64_t* bytes, sidbeam_error* err);
+/* Writes these bytes to `path`, with the care of sidbeam_builder_write(): beside it, synced, renamed; the owner, mode,
+ * access list and extended attributes of an old file are kept, or the call fails. The path may be that of the file
+ * which is mapped. What is damaged is written as it is: `verified` of the info says how far that was looked at.
+ * Errors: IO_ERROR (with path and reason), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_write(
+    const sidbeam_index* index, const char* path, sidbeam_error* err);
+
 /* The SID of an ordinal: *length codes are written to codes [levels], and the rest is left alone. In a damaged index
  * they may be any codes of their levels, but *length of them are written, or none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(

@@ -87,6 +87,10 @@ constexpr sidbeam_api kApi = {
     sidbeam_speculation_destroy,
     sidbeam_relaxed_draw,
     sidbeam_relaxed_verify,
+    sidbeam_index_bytes,
+    sidbeam_index_write,
+    sidbeam_builder_add_arrow,
+    sidbeam_arrow_inspect,
 };
 
 // Entries stay where they are for ever.

@@ -7,6 +7,7 @@
 #include "capi/log.h"
 #include "capi/section.h"
 #include "decode/objects.h"
+#include "index/build/arrow.h"
 #include "index/build/builder.h"
 
 using namespace sidbeam;
@@ -20,6 +21,15 @@ struct sidbeam_builder {
   Ref<sidbeam_runtime> runtime;
   Builder builder;
 };
+
+namespace {
+
+sidbeam_arrow_config arrow_config(const sidbeam_arrow_config* given) {
+  const sidbeam_arrow_config defaults = SIDBEAM_ARROW_CONFIG_INIT;
+  return read_struct(given != nullptr ? given : &defaults, "config");
+}
+
+}  // namespace
 
 extern "C" {
 
@@ -48,6 +58,25 @@ sidbeam_status sidbeam_builder_add_named(sidbeam_builder* builder, const int32_t
   return guarded(err, [&] {
     require(builder, "builder");
     builder->builder.add_named(codes, lengths, count, id_bytes, id_offsets, priorities);
+  });
+}
+
+sidbeam_status sidbeam_builder_add_arrow(sidbeam_builder* builder, ArrowArrayStream* stream,
+                                         const sidbeam_arrow_config* config, int64_t* pairs, sidbeam_error* err) {
+  return guarded(err, [&] {
+    arrow::Stream taken(stream);
+    require(builder, "builder");
+    const int64_t added = builder->builder.add_arrow(taken, arrow_config(config));
+    if (pairs != nullptr) *pairs = added;
+  });
+}
+
+sidbeam_status sidbeam_arrow_inspect(ArrowArrayStream* stream, const sidbeam_arrow_config* config, int32_t* codes,
+                                     sidbeam_arrow_info* out, sidbeam_error* err) {
+  return guarded(err, [&] {
+    arrow::Stream taken(stream);
+    check_output(out, "out");
+    write_struct(inspect_arrow(taken, arrow_config(config), codes), out);
   });
 }
 

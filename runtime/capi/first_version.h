@@ -25,6 +25,10 @@ inline constexpr size_t kFirstBytes<sidbeam_upload_info> = 16;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_builder_config> = 88;
 template <>
+inline constexpr size_t kFirstBytes<sidbeam_arrow_config> = 48;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_arrow_info> = 32;
+template <>
 inline constexpr size_t kFirstBytes<sidbeam_plan_info> = 64;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_config> = 16;

@@ -156,4 +156,23 @@ const char* sidbeam_index_codebook(const sidbeam_index* index) {
   return index != nullptr ? index->index.header.codebook.c_str() : nullptr;
 }
 
+sidbeam_status sidbeam_index_bytes(const sidbeam_index* index, const void** data, int64_t* bytes, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(index, "index");
+    require(data, "data");
+    require(bytes, "bytes");
+    *data = index->index.bytes.data();
+    *bytes = index->index.bytes.size();
+  });
+}
+
+sidbeam_status sidbeam_index_write(const sidbeam_index* index, const char* path, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(index, "index");
+    require(path, "path");
+    write_index(index->index, path);
+    log(*index->runtime, SIDBEAM_LOG_INFO, "wrote index '%s'", path);
+  });
+}
+
 }  // extern "C"

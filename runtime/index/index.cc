@@ -3,6 +3,7 @@
 
 #include "index/header.h"
 #include "support/mapped_file.h"
+#include "support/output_file.h"
 
 namespace sidbeam {
 
@@ -34,6 +35,15 @@ Index make_index(const FileHeader& header, IndexBytes bytes) {
   index.view = view_of(header, bytes.data());
   index.bytes = std::move(bytes);
   return index;
+}
+
+void write_index(const Index& index, const char* path) {
+  OutputFile file(path, /*allow_attribute_loss=*/false);
+  file.reserve(index.bytes.size());
+  // Of a mapping whose file was cut short, this is EFAULT and not a signal.
+  file.write(index.bytes.data(), index.bytes.size());
+  file.sync();
+  file.commit();
 }
 
 }  // namespace sidbeam

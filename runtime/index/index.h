@@ -88,4 +88,7 @@ struct FileHeader;
 // Makes an index from bytes that have this header.
 Index make_index(const FileHeader& header, IndexBytes bytes);
 
+// Writes its bytes as a file that appears whole or not at all.
+void write_index(const Index& index, const char* path);
+
 }  // namespace sidbeam

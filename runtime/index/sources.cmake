@@ -6,6 +6,13 @@ target_sources(sidbeam_core PRIVATE
   index/header_checks.cc
   index/index.cc
   index/names.cc
+  index/arrow/arrays.cc
+  index/arrow/columns.cc
+  index/arrow/ids.cc
+  index/arrow/schema.cc
+  index/arrow/sids.cc
+  index/arrow/stream.cc
+  index/build/arrow.cc
   index/build/builder.cc
   index/build/catalogue.cc
   index/build/column_digests.cc

@@ -328,6 +328,9 @@ static void what_does_not_fit_is_counted(void) {
   CHECK_I64(found, ordinals, 2);
   CHECK_INT(flat_index_item_names(r.index, IN_I64(0), OUT_BYTES(names), &err), 0); /* ids are numbers */
   CHECK_INT(flat_index_codebook(r.index, no_out_bytes, &err), 0);
+  char first[9] = "........"; /* as much as fits, and how much there is */
+  CHECK(flat_index_bytes(r.index, (flat_out_bytes){first, 4}, &err) > 64);
+  CHECK(memcmp(first, "....", 4) != 0 && memcmp(first + 4, "....", 4) == 0);
   free_rig(&r);
   CHECK_INT(returned(), 1);
 }

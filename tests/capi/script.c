@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "script.h"
 
+#include "arrow_columns.h"
+
 #define TRY(call)                          \
   do {                                     \
     const sidbeam_status tried = (call);   \
@@ -22,14 +24,34 @@ typedef struct script {
   sidbeam_speculation* speculation;
 } script;
 
+/* The first two pairs once more, which merge with those that are there, by a stream whose calls may fail too. */
+static sidbeam_status add_arrow(script* s) {
+  const arrow_column values = numbers("", "l", 6, OF(int64_t, 2, 2, 1, 0, 1, 2));
+  const arrow_column sid = lists("a column whose name is no small string", "+w:3", 2, NULL, 0, &values);
+  const arrow_column item = texts("item", "u", 2, OF(int32_t, 0, 8, 11), "thirteenten");
+  const arrow_column one = batch(2, &sid, &item, NULL, NULL);
+  const arrow_column* const batches[] = {&one};
+  arrow_source source = source_of(batches, 1);
+  struct ArrowArrayStream stream;
+  sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
+  sidbeam_arrow_info info = SIDBEAM_ARROW_INFO_INIT;
+  config.sid = sid.name;
+  arrow_export(&source, &stream);
+  TRY(sidbeam_arrow_inspect(&stream, &config, NULL, &info, s->error));
+  arrow_export(&source, &stream);
+  return sidbeam_builder_add_arrow(s->builder, &stream, &config, NULL, s->error);
+}
+
 static sidbeam_status build(script* s, const catalogue* from) {
   const sidbeam_builder_config config = builder_config(from, ALL_KINDS);
   TRY(sidbeam_builder_create(s->runtime, &config, &s->builder, s->error));
   TRY(add_all(s->builder, from, s->error));
+  TRY(add_arrow(s));
   TRY(sidbeam_builder_set_metadata(s->builder, "a key longer than any small string", "and a value", s->error));
   TRY(sidbeam_builder_plan(s->builder, &s->plan, s->error));
   TRY(sidbeam_builder_write(s->builder, s->path, s->error));
-  return sidbeam_builder_finish(s->builder, &s->built, s->error);
+  TRY(sidbeam_builder_finish(s->builder, &s->built, s->error));
+  return sidbeam_index_write(s->built, s->path, s->error);
 }
 
 /* Every residency that needs no privilege; the last one stays open. */

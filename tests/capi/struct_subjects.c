@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "struct_subjects.h"
 
+#include "arrow_columns.h"
+
 /* A valid one of everything that calls take. */
 static struct {
   sidbeam_runtime* runtime;
@@ -18,6 +20,7 @@ static struct {
   sidbeam_device_allocator device_allocator;
   sidbeam_runtime_config runtime_config;
   sidbeam_builder_config builder_config;
+  sidbeam_arrow_config arrow_config;
   sidbeam_open_config open_config;
   sidbeam_upload_config upload_config;
   sidbeam_constraint_config constraint_config;
@@ -39,6 +42,7 @@ static struct {
   sidbeam_relaxed_verify_args relaxed_verify_args;
   sidbeam_relaxed_beams relaxed_beams;
   sidbeam_plan_info plan_info;
+  sidbeam_arrow_info arrow_info;
   sidbeam_index_info index_info;
   sidbeam_section_info section_info;
   sidbeam_upload_info upload_info;
@@ -99,6 +103,7 @@ static void fill_inputs(void) {
   w.device_allocator.allocate = allocate_there, w.device_allocator.release = release_there;
   w.runtime_config = (sidbeam_runtime_config)SIDBEAM_RUNTIME_CONFIG_INIT;
   w.builder_config = builder_config(&small, ALL_KINDS);
+  w.arrow_config = (sidbeam_arrow_config)SIDBEAM_ARROW_CONFIG_INIT;
   w.open_config = (sidbeam_open_config)SIDBEAM_OPEN_CONFIG_INIT;
   w.upload_config = (sidbeam_upload_config)SIDBEAM_UPLOAD_CONFIG_INIT;
   w.constraint_config = (sidbeam_constraint_config)SIDBEAM_CONSTRAINT_CONFIG_INIT;
@@ -127,6 +132,7 @@ static void fill_inputs(void) {
 
 static void fill_outputs(void) {
   w.plan_info = (sidbeam_plan_info)SIDBEAM_PLAN_INFO_INIT;
+  w.arrow_info = (sidbeam_arrow_info)SIDBEAM_ARROW_INFO_INIT;
   w.index_info = (sidbeam_index_info)SIDBEAM_INDEX_INFO_INIT;
   w.section_info = (sidbeam_section_info)SIDBEAM_SECTION_INFO_INIT;
   w.upload_info = (sidbeam_upload_info)SIDBEAM_UPLOAD_INFO_INIT;
@@ -223,6 +229,25 @@ void finish(void) {
 MAKER(runtime_create, sidbeam_runtime, sidbeam_runtime_create(given, &made, &err), sidbeam_runtime_release)
 MAKER(builder_create, sidbeam_builder, sidbeam_builder_create(w.runtime, given, &made, &err), sidbeam_builder_destroy)
 MAKER(plan_estimate, sidbeam_plan, sidbeam_plan_estimate(given, 30, &made, &err), sidbeam_plan_destroy)
+static sidbeam_status read_arrow(const sidbeam_arrow_config* config, sidbeam_arrow_info* info) {
+  const arrow_column values = numbers("", "i", 3, OF(int32_t, 0, 1, 2)),
+                     sid = lists("sid", "+w:3", 1, NULL, 0, &values);
+  const arrow_column item = numbers("item", "l", 1, OF(int64_t, 7)), rank = numbers("priority", "l", 1, OF(int64_t, 7));
+  const arrow_column one = batch(1, &sid, &item, &rank, NULL);
+  const arrow_column* const batches[] = {&one};
+  arrow_source source = source_of(batches, 1);
+  struct ArrowArrayStream stream;
+  sidbeam_builder* builder = NULL;
+  arrow_export(&source, &stream);
+  if (info != NULL) return sidbeam_arrow_inspect(&stream, config, NULL, info, &err);
+  sidbeam_status status = sidbeam_builder_create(w.runtime, &w.builder_config, &builder, &err);
+  if (status == SIDBEAM_OK) status = sidbeam_builder_add_arrow(builder, &stream, config, NULL, &err);
+  sidbeam_builder_destroy(builder);
+  return status;
+}
+TAKER(add_arrow, read_arrow(given, NULL))
+TAKER(arrow_inspect_config, read_arrow(given, &w.arrow_info))
+TAKER(arrow_inspect, read_arrow(NULL, given))
 MAKER(index_open, sidbeam_index, sidbeam_index_open(w.runtime, w.path, given, &made, &err), sidbeam_index_release)
 MAKER(constraint_create, sidbeam_constraint, sidbeam_constraint_create(given, &made, &err), sidbeam_constraint_release)
 MAKER(session_create, sidbeam_session, sidbeam_session_create(w.runtime, given, &made, &err), sidbeam_session_destroy)
@@ -279,6 +304,8 @@ const subject subjects[] = {
     {"sidbeam_runtime_config", INPUT, &w.runtime_config, runtime_create, SIDBEAM_OK, 0, NULL},
     {"sidbeam_builder_config", INPUT, &w.builder_config, builder_create, SIDBEAM_OK, 0, NULL},
     {"sidbeam_builder_config", INPUT, &w.builder_config, plan_estimate, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_arrow_config", INPUT, &w.arrow_config, add_arrow, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_arrow_config", INPUT, &w.arrow_config, arrow_inspect_config, SIDBEAM_OK, 0, NULL},
     {"sidbeam_open_config", INPUT, &w.open_config, index_open, SIDBEAM_OK, 0, NULL},
     {"sidbeam_upload_config", INPUT, &w.upload_config, index_upload, SIDBEAM_NO_DEVICE, 0, NULL},
     {"sidbeam_constraint_config", INPUT, &w.constraint_config, constraint_create, SIDBEAM_OK, 0, NULL},
@@ -306,6 +333,7 @@ const subject subjects[] = {
     {"sidbeam_relaxed_verify_args", INPUT, &w.relaxed_verify_args, relaxed_verify, SIDBEAM_OK, 0, NULL},
     {"sidbeam_relaxed_beams", INPUT, &w.relaxed_beams, relaxed_verify_beams, SIDBEAM_OK, 0, NULL},
     {"sidbeam_plan_info", OUTPUT, &w.plan_info, plan_get_info, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_arrow_info", OUTPUT, &w.arrow_info, arrow_inspect, SIDBEAM_OK, 0, NULL},
     {"sidbeam_index_info", OUTPUT, &w.index_info, index_get_info, SIDBEAM_OK, 0, NULL},
     {"sidbeam_index_info", OUTPUT, &w.index_info, index_peek, SIDBEAM_OK, 0, NULL},
     {"sidbeam_section_info", OUTPUT, &w.section_info, index_get_section, SIDBEAM_OK, 0, NULL},

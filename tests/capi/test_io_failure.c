@@ -30,10 +30,18 @@ static void drop_index_target(target* to) {
   drop_target(to);
 }
 
+static sidbeam_status write_again(const char* path, void* index) { return sidbeam_index_write(index, path, &err); }
+
+/* By the builder, and by an index that is open. */
 static void fail_everywhere(int kind, int error) {
   target to = make_index_target();
   fail_at_every_call_of_a_write(&to, kind, error);
   drop_index_target(&to);
+  sidbeam_index* index = make_index(&small_named, ALL_KINDS);
+  to = make_target("again.sidx", write_again, index);
+  fail_at_every_call_of_a_write(&to, kind, error);
+  drop_target(&to);
+  sidbeam_index_release(index);
 }
 
 static void a_write_that_fails_anywhere_keeps_the_old_file(void) {

@@ -126,6 +126,26 @@ def test_priorities_order_and_collisions_are_told() -> None:
         sidbeam.Index.build(sids, ids, codes=2, collisions="error")
 
 
+def test_save_and_to_bytes_are_the_builders_file(tmp_path: Path) -> None:
+    written, saved = tmp_path / "written.sidx", tmp_path / "saved.sidx"
+    kept = {"metadata": {"a": "b"}, "codebook": "c", "kinds": ("trie", "sorted", "hash")}
+    opened = sidbeam.Index.build(SIDS, ["x", "y", "z"], path=written, **kept)
+    built = sidbeam.Index.build(SIDS, ["x", "y", "z"], **kept)
+    for index in (opened, built, sidbeam.Index.from_buffer(built.to_bytes(), copy=True, verify="full")):
+        assert type(index.to_bytes()) is bytes and index.to_bytes() == written.read_bytes()
+        index.save(saved)
+        assert saved.read_bytes() == written.read_bytes()
+        assert sidbeam.Index.open(saved, verify="full").info.fingerprint == built.info.fingerprint
+    opened.save(written)  # over the file that it maps
+    assert opened.find((2, 2)) == 2 and sorted(p.name for p in tmp_path.iterdir()) == ["saved.sidx", "written.sidx"]
+    with pytest.raises(sidbeam.IOFailure, match="cannot create .*/none/a.sidx': No such file"):
+        built.save(tmp_path / "none" / "a.sidx")
+    built.close()
+    for call in (built.to_bytes, lambda: built.save(saved)):
+        with pytest.raises(sidbeam.BadState, match="index is closed"):
+            call()
+
+
 def test_metadata_and_codebook() -> None:
     texts = {"model": "rqvae ü", "date": "2026-11-21"}
     index = sidbeam.Index.build(SIDS, metadata=texts, codebook="abc ß")

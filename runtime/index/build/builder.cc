@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "index/build/arrow.h"
 #include "index/build/catalogue.h"
 #include "index/build/column_digests.h"
 #include "index/build/emit.h"
@@ -74,9 +75,13 @@ struct BuilderState {
            static_cast<unsigned long long>(kMaxMetadataBytes));
   }
 
-  void add(const Catalogue::Pairs& pairs) {
+  void check_open() const {
     if (closed)
       fail(SIDBEAM_BAD_STATE, "the builder has been sorted: nothing can be added after plan, write or finish");
+  }
+
+  void add(const Catalogue::Pairs& pairs) {
+    check_open();
     if (pairs.count < 0)
       fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or more", static_cast<ll>(pairs.count));
     if (pairs.count == 0) return;
@@ -208,6 +213,11 @@ void Builder::add_named(const int32_t* codes, const int32_t* lengths, int64_t co
   pairs.id_offsets = id_offsets;
   pairs.priorities = priorities;
   state_->add(pairs);
+}
+
+int64_t Builder::add_arrow(arrow::Stream& stream, const sidbeam_arrow_config& config) {
+  state_->check_open();
+  return sidbeam::add_arrow(state_->catalogue, stream, config, state_->threads);
 }
 
 void Builder::set_metadata(const char* key, const char* value) {

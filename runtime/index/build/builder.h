@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "index/arrow/stream.h"
 #include "index/build/plan.h"
 #include "index/index.h"
 #include "sidbeam/builder.h"
@@ -25,6 +26,7 @@ class Builder {
   void add(const int32_t* codes, const int32_t* lengths, int64_t count, const int64_t* ids, const int64_t* priorities);
   void add_named(const int32_t* codes, const int32_t* lengths, int64_t count, const char* id_bytes,
                  const int64_t* id_offsets, const int64_t* priorities);
+  int64_t add_arrow(arrow::Stream& stream, const sidbeam_arrow_config& config);
   void set_metadata(const char* key, const char* value);
   Plan plan();
   void write(const char* path);

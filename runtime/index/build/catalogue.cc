@@ -104,7 +104,7 @@ int64_t Catalogue::bytes() const {
 }
 
 void Catalogue::check_ids(const Pairs& pairs) const {
-  const bool named = pairs.id_offsets != nullptr, given = pairs.ids != nullptr;
+  const bool named = pairs.id_offsets != nullptr, given = pairs.has_ids();
   if (id_type != IdType::kString) {
     if (rows > 0 && given != has_ids)
       fail(SIDBEAM_INVALID_ARGUMENT,
@@ -128,9 +128,9 @@ void Catalogue::check_ids(const Pairs& pairs) const {
 void Catalogue::reserve(const Pairs& pairs) {
   const int64_t total = rows + pairs.count;
   for (auto& word : words) word.reserve(total);
-  if (pairs.ids != nullptr) ids.reserve(total);
-  if (pairs.id_offsets != nullptr) names.reserve(total);
-  if (pairs.priorities != nullptr || has_priorities) priorities.reserve(total);
+  if (pairs.has_ids()) ids.reserve(total);
+  if (pairs.has_names()) names.reserve(total);
+  if (pairs.has_priorities() || has_priorities) priorities.reserve(total);
 }
 
 // Packs rows of full length into out[0 .. count). Returns whether all codes are in range. The result is tested once per
@@ -153,9 +153,8 @@ bool Catalogue::pack_word(const int32_t* codes, int64_t count, int word, uint64_
   return good;
 }
 
-// Packs one row and checks it in full.
-void Catalogue::pack_row(const Pairs& pairs, int64_t i) {
-  const int64_t row = rows + i;
+// Packs pair i into `row` and checks it in full.
+void Catalogue::pack_row(const Pairs& pairs, int64_t i, int64_t row) {
   const int length = checked_length(pairs, i, row, layout);
   const int32_t* codes = pairs.codes + i * layout.levels;
   uint64_t key = 0;
@@ -173,26 +172,49 @@ void Catalogue::pack_row(const Pairs& pairs, int64_t i) {
   }
 }
 
-// Packs rows [begin, end) of the call into reserved room that `rows` does not count yet.
-void Catalogue::pack(const Pairs& pairs, int64_t begin, int64_t end) {
+// Packs pairs [begin, end) into reserved room that `rows` does not count yet; pair 0 goes to row `first`.
+void Catalogue::pack(const Pairs& pairs, int64_t begin, int64_t end, int64_t first) {
   for (int64_t i = begin, piece = 0; i < end; i += piece) {
-    piece = std::min(end - i, words[0].run(rows + i));  // every array has the same chunks
+    const int64_t row = first + i;
+    piece = std::min(end - i, words[0].run(row));  // every array has the same chunks
     bool good = pairs.lengths == nullptr;
     for (int w = 0; w < layout.words && good; ++w)
-      good = pack_word(pairs.codes + i * layout.levels, piece, w, &words[static_cast<size_t>(w)][rows + i]);
-    for (int64_t k = i; k < i + piece && !good; ++k) pack_row(pairs, k);
-    if (pairs.ids != nullptr) std::copy(pairs.ids + i, pairs.ids + i + piece, &ids[rows + i]);
+      good = pack_word(pairs.codes + i * layout.levels, piece, w, &words[static_cast<size_t>(w)][row]);
+    for (int64_t k = 0; k < piece && !good; ++k) pack_row(pairs, i + k, row + k);
+    if (pairs.ids != nullptr) std::copy(pairs.ids + i, pairs.ids + i + piece, &ids[row]);
     if (pairs.priorities != nullptr) {
-      std::copy(pairs.priorities + i, pairs.priorities + i + piece, &priorities[rows + i]);
+      std::copy(pairs.priorities + i, pairs.priorities + i + piece, &priorities[row]);
     } else if (has_priorities) {
-      std::fill_n(&priorities[rows + i], piece, 0);
+      std::fill_n(&priorities[row], piece, 0);
     }
   }
 }
 
-// The names of one call are stored next to each other, so that each name is a plain string_view.
-void Catalogue::copy_names(const Pairs& pairs) {
-  const int64_t first = pairs.id_offsets[0], bytes = pairs.id_offsets[pairs.count] - first;
+// The same of pairs some of which are to be read: in pieces, whose codes stay in the nearest cache between the reader
+// and the packing.
+void Catalogue::pack_read(const Pairs& pairs, int64_t begin, int64_t end) {
+  constexpr int64_t kPieceCodes = 4096;
+  const int64_t most = std::max<int64_t>(kPieceCodes / layout.levels, 1);
+  Buffer<int32_t> codes(allocator, most * layout.levels), lengths(allocator, most);
+  for (int64_t i = begin, piece = 0; i < end; i += piece) {
+    piece = std::min({end - i, most, words[0].run(rows + i)});
+    Pairs read;
+    read.codes = codes.data();
+    if (!pairs.read_codes) {
+      read.codes = pairs.codes + i * layout.levels;
+    } else if (!pairs.read_codes(i, piece, codes.data(), lengths.data())) {
+      read.lengths = lengths.data();
+    }
+    read.ids = pairs.ids != nullptr ? pairs.ids + i : nullptr;
+    read.priorities = pairs.priorities != nullptr ? pairs.priorities + i : nullptr;
+    pack(read, 0, piece, rows + i);
+    if (pairs.read_ids) pairs.read_ids(i, piece, &ids[rows + i]);
+    if (pairs.read_priorities) pairs.read_priorities(i, piece, &priorities[rows + i]);
+  }
+}
+
+// A place for the names of one call, next to each other, so that each name is a plain string_view.
+char* Catalogue::room_for_names(int64_t bytes) {
   if (bytes > name_room_ || name_chunks.empty()) {
     constexpr int64_t kLeast = 4096, kMost = int64_t{1} << 26;
     const int64_t last = name_chunks.empty() ? 0 : name_chunks.back().size();
@@ -200,13 +222,39 @@ void Catalogue::copy_names(const Pairs& pairs) {
     name_chunks.push_back(Buffer<char>(allocator, std::max(bytes, std::clamp(2 * last, kLeast, kMost))));
     name_room_ = name_chunks.back().size();
   }
-  char* to = name_chunks.back().end() - name_room_;
+  char* const to = name_chunks.back().end() - name_room_;
+  name_room_ -= bytes;
+  return to;
+}
+
+void Catalogue::copy_names(const Pairs& pairs) {
+  const int64_t first = pairs.id_offsets[0], bytes = pairs.id_offsets[pairs.count] - first;
+  char* const to = room_for_names(bytes);
   if (bytes > 0) std::memcpy(to, pairs.id_bytes + first, static_cast<size_t>(bytes));
   for (int64_t i = 0; i < pairs.count; ++i) {
     const auto length = static_cast<size_t>(pairs.id_offsets[i + 1] - pairs.id_offsets[i]);
     names[rows + i] = {to + (pairs.id_offsets[i] - first), length};
   }
-  name_room_ -= bytes;
+}
+
+void Catalogue::copy_scattered_names(const Pairs& pairs) {
+  int64_t bytes = 0;
+  for (int64_t i = 0; i < pairs.count; ++i) bytes += static_cast<int64_t>(pairs.names[i].size());
+  char* to = room_for_names(bytes);
+  for (int64_t i = 0; i < pairs.count; ++i) {
+    const std::string_view name = pairs.names[i];
+    if (!name.empty()) std::memcpy(to, name.data(), name.size());
+    names[rows + i] = {to, name.size()};
+    to += name.size();
+  }
+}
+
+void Catalogue::rewind(const Mark& to) {
+  rows = to.rows;
+  has_ids = to.has_ids;
+  has_priorities = to.has_priorities;
+  while (name_chunks.size() > to.name_chunks) name_chunks.pop_back();
+  name_room_ = to.name_room;
 }
 
 void Catalogue::add(const Pairs& pairs, int threads) {
@@ -216,15 +264,22 @@ void Catalogue::add(const Pairs& pairs, int threads) {
   check_ids(pairs);
   reserve(pairs);
   const auto tasks = static_cast<int64_t>(divide_up(static_cast<uint64_t>(pairs.count), kPackRows));
-  parallel_for(threads, tasks,
-               [&](int64_t task) { pack(pairs, task * kPackRows, std::min(pairs.count, (task + 1) * kPackRows)); });
+  const bool reads = pairs.read_codes || pairs.read_ids || pairs.read_priorities;
+  parallel_for(threads, tasks, [&](int64_t task) {
+    const int64_t begin = task * kPackRows, end = std::min(pairs.count, begin + kPackRows);
+    if (reads)
+      pack_read(pairs, begin, end);
+    else
+      pack(pairs, begin, end, rows);
+  });
   if (pairs.id_offsets != nullptr) copy_names(pairs);
-  if (pairs.priorities != nullptr && !has_priorities) {
+  if (pairs.names != nullptr) copy_scattered_names(pairs);
+  if (pairs.has_priorities() && !has_priorities) {
     // Earlier rows had no priorities, which means 0.
     for (int64_t row = 0; row < rows; ++row) priorities[row] = 0;
     has_priorities = true;
   }
-  has_ids = pairs.ids != nullptr;
+  has_ids = pairs.has_ids();
   rows += pairs.count;
 }
 

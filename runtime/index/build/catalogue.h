@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -117,8 +118,28 @@ struct Catalogue {
     const char* id_bytes = nullptr;
     const int64_t* id_offsets = nullptr;
     const int64_t* priorities = nullptr;
+    // Instead of codes and lengths, ids, and priorities, of other layouts: each writes pairs [begin, begin + count) of
+    // the call, on the building threads. The first returns whether all have `levels` codes, and otherwise has written
+    // their lengths; what is no code it writes as -1.
+    std::function<bool(int64_t begin, int64_t count, int32_t* codes, int32_t* lengths)> read_codes;
+    std::function<void(int64_t begin, int64_t count, int64_t*out)> read_ids, read_priorities;
+    const std::string_view* names = nullptr;  // [count], instead of id_bytes and id_offsets
+
+    bool has_ids() const { return ids != nullptr || read_ids; }
+    bool has_names() const { return id_offsets != nullptr || names != nullptr; }
+    bool has_priorities() const { return priorities != nullptr || read_priorities; }
   };
   void add(const Pairs& pairs, int threads);
+
+  // What was added since a mark can be taken back.
+  struct Mark {
+    int64_t rows;
+    bool has_ids, has_priorities;
+    size_t name_chunks;
+    int64_t name_room;
+  };
+  Mark mark() const { return {rows, has_ids, has_priorities, name_chunks.size(), name_room_}; }
+  void rewind(const Mark& to);
 
   // Frees the keys, which are redundant after the sort.
   void release_words() { words.clear(); }
@@ -143,9 +164,12 @@ struct Catalogue {
   void check_ids(const Pairs& pairs) const;
   void reserve(const Pairs& pairs);
   bool pack_word(const int32_t* codes, int64_t count, int word, uint64_t* out) const;
-  void pack_row(const Pairs& pairs, int64_t i);
-  void pack(const Pairs& pairs, int64_t begin, int64_t end);
+  void pack_row(const Pairs& pairs, int64_t i, int64_t row);
+  void pack(const Pairs& pairs, int64_t begin, int64_t end, int64_t first);
+  void pack_read(const Pairs& pairs, int64_t begin, int64_t end);
+  char* room_for_names(int64_t bytes);
   void copy_names(const Pairs& pairs);
+  void copy_scattered_names(const Pairs& pairs);
 
   int64_t name_room_ = 0;  // unused bytes at the end of the last chunk of names
 };

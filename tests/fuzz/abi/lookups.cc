@@ -98,6 +98,34 @@ void look_up_numbered(World& world, const Held<sidbeam_index>& index, int64_t ro
   FUZZ_CHECK(status != SIDBEAM_OK || (*found >= from && *found <= row));
 }
 
+// The file that an index writes is its bytes.
+void read_bytes(World& world, const Held<sidbeam_index>& index) {
+  const int32_t fault = world.fault(3);
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  Out<const void*> data(world, 1);
+  Out<int64_t> bytes(world, 1);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(index_bytes)(fault == 1 ? nullptr : index.handle, fault == 2 ? nullptr : data.get(),
+                            fault == 3 ? nullptr : bytes.get(), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  FUZZ_CHECK(*bytes == index.facts->file_bytes && reinterpret_cast<uintptr_t>(*data) % 64 == 0);
+  const auto* first = static_cast<const uint8_t*>(*data);
+  FUZZ_CHECK(first[0] != 0 && (first[*bytes - 1] | 1) != 0);  // read, the last of them too
+}
+
+void write_again(World& world, const Held<sidbeam_index>& index) {
+  const int32_t fault = world.fault(3);
+  world.expected.fails_if(fault == 1 || fault == 2, SIDBEAM_INVALID_ARGUMENT);
+  world.expected.fails_if(fault == 3, SIDBEAM_IO_ERROR);
+  const std::string path = world.folder() + (fault == 3 ? "/none/again.sidx" : "/again.sidx");
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(index_write)(fault == 1 ? nullptr : index.handle, fault == 2 ? nullptr : path.c_str(), err);
+  });
+  if (status == SIDBEAM_OK && std::find(world.written.begin(), world.written.end(), path) == world.written.end())
+    world.written.push_back(path);
+}
+
 }  // namespace
 
 void describe(World& world) {
@@ -108,6 +136,8 @@ void describe(World& world) {
   describe_metadata(world, index);
   read_text(ABI(index_codebook)(index.handle));
   FUZZ_CHECK(ABI(index_codebook)(nullptr) == nullptr);
+  read_bytes(world, index);
+  if (world.one_in(4)) write_again(world, index);
 }
 
 void look_up_sid(World& world) {

@@ -307,6 +307,21 @@ class Index(Handle):
         bits = number - 2**64 if number >= 2**63 else number
         return int(_native.flat_index_find_item(self._handle, bits, None, from_item_row))
 
+    def save(self, path: Path) -> None:
+        """Writes the index's file: the very bytes that it was opened from, or that its builder would have written.
+
+        It is written beside `path`, synced and renamed, as by :meth:`Builder.write`. Raises :class:`IOFailure`.
+        """
+        try:
+            _native.flat_index_write(self._handle, os.fsencode(path))
+        finally:
+            self._runtime._hand_over_log()
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the index's file, for :meth:`from_buffer` (``copy=True``: bytes may lie anywhere)."""
+        result: bytes = _native.index_bytes(self._handle)
+        return result
+
     def static_arrays(self, dense_levels: int = 2) -> static.StaticArrays:
         """STATIC's own arrays, for engines that read those; see :mod:`sidbeam.static`. Fixed length only.
 

@@ -160,6 +160,36 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
+   * Writes the index's file: the very bytes that it was opened from, or that its builder would have written. It is
+   * written beside the path, synced and renamed, as by {@link Builder#write}. Fails with {@link Status#IO_ERROR}.
+   *
+   * @param path of the file
+   */
+  public void save(Path path) {
+    byte[] name = Text.in(path);
+    run(() -> Native.flat_index_write(handle, name));
+    Log.drain();
+  }
+
+  /**
+   * The bytes of the index's file, for {@link #fromBuffer}. Fails where they are more than an array holds; {@link
+   * #save} writes any index.
+   *
+   * @return a new array
+   */
+  public byte[] toBytes() {
+    return call(() -> {
+      long size = Native.flat_index_bytes(handle, null);
+      if (size > Integer.MAX_VALUE - 8) {
+        throw new SidbeamException(Status.UNSUPPORTED, "index has " + size + " bytes, expected fewer than 2^31");
+      }
+      byte[] bytes = new byte[(int) size];
+      Native.flat_index_bytes(handle, bytes);
+      return bytes;
+    });
+  }
+
+  /**
    * The sections, in the order of the file.
    *
    * @return a new list

@@ -50,6 +50,29 @@ class IndexTest {
   }
 
   @Test
+  void savesAndGivesTheBytesOfItsFile() throws Exception {
+    Path first = folder.resolve("first.sidx");
+    Path second = folder.resolve("second.sidx");
+    try (Index index = Fixtures.index()) {
+      index.save(first);
+      byte[] bytes = index.toBytes();
+      assertArrayEquals(Files.readAllBytes(first), bytes);
+      try (Index mapped = Index.open(first, new OpenConfig().verify(Verify.FULL))) {
+        assertEquals(index.info().fingerprint(), mapped.info().fingerprint());
+        mapped.save(second);
+        mapped.save(first); // over the file that it maps
+        assertArrayEquals(new int[] {1, 1}, mapped.sid(3));
+      }
+      assertArrayEquals(bytes, Files.readAllBytes(first));
+      assertArrayEquals(bytes, Files.readAllBytes(second));
+      refused(Status.IO_ERROR, "No such file or directory", () -> index.save(folder.resolve("none/a.sidx")));
+      index.close();
+      refused(Status.BAD_STATE, "index is closed", index::toBytes);
+      refused(Status.BAD_STATE, "index is closed", () -> index.save(second));
+    }
+  }
+
+  @Test
   void looksUpManyIntoBuffers() {
     try (Index index = Fixtures.index()) {
       IntBuffer codes = Buffers.ints(4);
