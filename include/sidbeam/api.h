@@ -152,6 +152,9 @@ typedef struct sidbeam_api {
       sidbeam_runtime* runtime, const sidbeam_relaxed_draw_args* args, int64_t* drafts, sidbeam_error* err);
   sidbeam_status (*relaxed_verify)(sidbeam_runtime* runtime, const sidbeam_relaxed_verify_args* args,
       sidbeam_relaxed_beams* out, sidbeam_error* err);
+  sidbeam_status (*index_items)(const sidbeam_index* index, const int64_t* ordinals, int64_t count,
+      int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets, int32_t* truncated,
+      sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

@@ -87,6 +87,7 @@ constexpr sidbeam_api kApi = {
     sidbeam_speculation_destroy,
     sidbeam_relaxed_draw,
     sidbeam_relaxed_verify,
+    sidbeam_index_items,
 };
 
 // Entries stay where they are for ever.
