@@ -13,8 +13,8 @@ static inline void flat_index_item_rows(flat_handle* index, int64_t ordinal, fla
   fl_drop_user(index);
 }
 
-/* The item rows of a list of ordinals: item_rows [limit], or none for the sizes alone; offsets [ordinals + 1]; truncated
- * [1]. */
+/* The item rows of a list of ordinals: item_rows [limit], or none for the sizes alone; offsets [ordinals + 1];
+ * truncated [1]. */
 static inline void flat_index_items(flat_handle* index, flat_in_i64 ordinals, int64_t limit_per_sid, int64_t limit,
                                     int32_t distinct, flat_out_i64 item_rows, flat_out_i64 offsets,
                                     flat_out_i32 truncated, sidbeam_error* err) {

@@ -112,8 +112,8 @@ func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
 	f := newFailure()
 	native.Flat_draft_decoder_run(d.handle.raw(), states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
-		int64(rows.RowStride), constraints, args.Widths, saturate(args.WidthLevels), out.Live, out.Errors, out.SIDs, out.Scores, out.Ordinals,
-		f.bytes())
+		int64(rows.RowStride), constraints, args.Widths, saturate(args.WidthLevels), out.Live, out.Errors,
+		out.SIDs, out.Scores, out.Ordinals, f.bytes())
 	runtime.KeepAlive(d)
 	runtime.KeepAlive(alive)
 	if err := f.done(); err != nil {

@@ -58,7 +58,8 @@ func (s *Session) ItemsOn(slots []int32, items *Items, stream uintptr) error {
 	items.beams = s.beams
 	f := newFailure()
 	native.Flat_session_get_items(s.handle.raw(), slots, int64(count), int64(items.LimitPerSID), int64(items.Limit),
-		flag(items.Distinct), items.Ordinals, items.SIDs, items.Lengths, items.ItemRows, items.Offsets, items.Truncated, int64(stream), f.bytes())
+		flag(items.Distinct), items.Ordinals, items.SIDs, items.Lengths, items.ItemRows, items.Offsets,
+		items.Truncated, int64(stream), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }

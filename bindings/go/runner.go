@@ -291,7 +291,8 @@ func (r *Runner) runHere(request Request) (*Result, error) {
 	numbers := make([]int64, native.FLAT_RESULT_COUNT)
 	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
 		native.Flat_runner_run(r.handle.raw(), tag, tokens, saturate(request.Group), saturate(request.Beams),
-			request.Widths, saturate(request.Priority), constraint, deadline, request.Seed, request.SamplingRequest, numbers, f.bytes())
+			request.Widths, saturate(request.Priority), constraint, deadline, request.Seed,
+			request.SamplingRequest, numbers, f.bytes())
 	})
 	if err != nil {
 		return nil, pending.failure(err)

@@ -127,9 +127,9 @@ func (s *Session) Start(args StartArgs) error {
 	}
 	f := newFailure()
 	native.Flat_session_start(s.handle.raw(), args.Slots, int64(count), constraints, args.Widths,
-		saturate(args.WidthLevels), prefixes, lengths, int64(stride), args.InverseTemperatures, args.SoftCaps, int64(args.Stream), args.Sampling.Seeds,
-		args.Sampling.Requests, args.Sampling.Draws, int64(args.Sampling.DrawStride), args.Sampling.TopKs,
-		args.Sampling.TopPs, args.Sampling.NoiseScales, f.bytes())
+		saturate(args.WidthLevels), prefixes, lengths, int64(stride), args.InverseTemperatures, args.SoftCaps,
+		int64(args.Stream), args.Sampling.Seeds, args.Sampling.Requests, args.Sampling.Draws,
+		int64(args.Sampling.DrawStride), args.Sampling.TopKs, args.Sampling.TopPs, args.Sampling.NoiseScales, f.bytes())
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(alive)
 	return f.done()

@@ -8,9 +8,10 @@
  * ended. One thread uses a session at a time.
  *
  * Candidates of a slot are all (m, t): m a live beam, t a code that may follow it. A step keeps the best min(width,
- * candidates), width being the slot's or, where it has one per level, the level's, in the order score falling, parent rising, code rising. The order is exact on the f32 scores that are
- * returned, and the same inputs give the same bits whatever the batch, the thread or the instruction set. Beams left
- * over are dead: parent -1, code -1, score -inf, state -1.
+ * candidates), in the order score falling, parent rising, code rising; the width is the slot's or, where it has one per
+ * level, the level's. The order is exact on the f32 scores that are returned, and the same inputs give the same bits
+ * whatever the batch, the thread or the instruction set. Beams left over are dead: parent -1, code -1, score -inf,
+ * state -1.
  *
  *   -inf     A code whose element is -inf is no candidate. A logits row that is -inf throughout gives no candidate,
  *            which is no error. A score below the range of f32 is -inf too.
@@ -121,7 +122,7 @@ typedef struct sidbeam_start_args {
   /* [count], each of at most the session's levels. NULL, or an entry that is NULL: the session's. On CUDA their indexes
    * must have been uploaded. */
   sidbeam_constraint* const* constraints;
-  /* Most beams that a step keeps: [count] 1 .. M, or 0 for M; NULL: M. [count, width_levels] if width_levels is given. */
+  /* Most beams that a step keeps: [count], or [count, width_levels] if that is given, 1 .. M, or 0 for M; NULL: M. */
   const int32_t* widths;
   /* [count, prefix_stride] codes that are already decided; NULL: none. A prefix that no SID has leaves no live beam
    * (except with strategy NONE, which takes any). */

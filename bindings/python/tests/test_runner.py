@@ -91,7 +91,8 @@ def test_items_come_out_however_it_runs(index: sidbeam.Index, runner: sidbeam.Ru
         assert other.sids.tolist() == result.sids.tolist() and other.scores.tolist() == result.scores.tolist()
     assert len(runner.run(HISTORY, beams=2)) == 2
     narrow = runner.run(HISTORY, beams=[1, 5, 5])
-    assert (narrow.sids[:, 0] == narrow.sids[0, 0]).all() and runner.submit(HISTORY, beams=[1]).result().sids.shape == (1, 3)
+    assert (narrow.sids[:, 0] == narrow.sids[0, 0]).all()
+    assert runner.submit(HISTORY, beams=[1]).result().sids.shape == (1, 3)
     with pytest.raises(sidbeam.InvalidArgument, match=r"request.widths\[1\] is 6, expected 0..5"):
         runner.run(HISTORY, beams=[1, 6])
     with sidbeam.Constraint(index) as constraint:

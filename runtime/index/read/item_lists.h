@@ -14,8 +14,8 @@
 
 namespace sidbeam {
 
-// Visits the item rows of one SID that earlier(i) does not leave out, in runs visit(first, count) of at most `most` rows
-// altogether. earlier(i) is asked about entry i of the repeats. Returns how many rows there are or, as soon as they are
+// Visits the item rows of one SID that earlier(i) does not leave out, in runs visit(first, count) of at most `most`
+// rows altogether. earlier(i) is asked about entry i of the repeats. Returns how many rows there are or, once they are
 // more than `most`, some number above it.
 template <class Earlier, class Visit>
 SIDBEAM_HD int64_t visit_distinct(const RepeatsView& repeats, const OrdinalRange& rows, int64_t most,

@@ -226,6 +226,7 @@ static void a_graph_lists_distinct_items_of_indexes_that_are_started_later(void)
   items.truncated = there->truncated;
   items.stream = stream;
   start_all(session);
+  wait_device();
   begin_capture(stream);
   CHECK_FAILS(sidbeam_session_get_items(session, NULL, 0, &items, &err), SIDBEAM_BAD_STATE,
               "the first listing of distinct items");
@@ -236,6 +237,7 @@ static void a_graph_lists_distinct_items_of_indexes_that_are_started_later(void)
   CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));
   void* graph = end_capture(stream);
   start_all(session);
+  wait_device();
   for (int i = 0; i < LEVELS; ++i) CHECK_OK(step(session, &rows, stream));
   replay(graph, stream);
   wait_device();

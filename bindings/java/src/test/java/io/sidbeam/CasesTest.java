@@ -186,7 +186,8 @@ class CasesTest {
   }
 
   private void start() {
-    Start start = new Start().slots(now.intBuffer("slots")).catalogues(catalogues()).widths(now.intBuffer("widths"), now.integer("width_levels"))
+    Start start = new Start().slots(now.intBuffer("slots")).catalogues(catalogues())
+        .widths(now.intBuffer("widths"), now.integer("width_levels"))
         .inverseTemperatures(now.floatBuffer("inverse_temperatures")).softCaps(now.floatBuffer("soft_caps"));
     if (now.has("prefixes")) {
       start.prefixes(now.intBuffer("prefixes"), now.intBuffer("prefix_lengths"), now.number("prefix_stride"));
