@@ -162,9 +162,9 @@ class AgainstNaive(Decode):
         for seed in range(20, 28):
             generator, codes, sids, offsets, rows, index = self.random_case(seed, requests=2)
             widths = [generator.randrange(1, 9) for _ in range(generator.randrange(1, len(codes) + 1))]
-            report = self.decode(index, self.logits(rows), 8, "--offsets", ",".join(map(str, offsets)), "--widths",
-                                 ",".join(map(str, widths)))
-            for request, own in zip(report["requests"], rows):
+            requests = self.decode(index, self.logits(rows), 8, "--offsets", ",".join(map(str, offsets)), "--widths",
+                                   ",".join(map(str, widths)))
+            for request, own in zip(requests, rows):
                 self.agree(request, naive(sids, own, widths, offsets=offsets, codes=codes), "seed %d" % seed)
 
     def test_approximate_strategies_return_only_valid_sids(self):
