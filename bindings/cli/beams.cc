@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "beams.h"
 
+#include "items.h"
 #include "search_input.h"
 
 namespace cli {
+
+void find_items(const sidbeam_index* index, int32_t id_type, bool distinct, std::vector<Beam>& beams) {
+  std::vector<int64_t> ordinals;
+  for (const Beam& beam : beams) ordinals.push_back(beam.ordinal);
+  std::vector<std::vector<std::string>> items = items_of(index, id_type, ordinals, distinct);
+  for (size_t m = 0; m < beams.size(); ++m) beams[m].items = std::move(items[m]);
+}
 
 Json found_json(const Found& found) {
   std::vector<Json> beams;

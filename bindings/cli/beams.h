@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "abi.h"
 #include "json.h"
 
 namespace cli {
@@ -31,6 +32,8 @@ struct Found {
   std::optional<Speculation> speculation = {};
 };
 
+// Fills in the beams' items; distinct: each with the best of the beams that have it.
+void find_items(const sidbeam_index* index, int32_t id_type, bool distinct, std::vector<Beam>& beams);
 Json found_json(const Found& found);
 std::string found_table(const Found& found);
 // All requests, each as one of the above says it.

@@ -6,7 +6,6 @@
 
 #include "beams.h"
 #include "commands.h"
-#include "items.h"
 #include "search_input.h"
 
 namespace cli {
@@ -14,6 +13,7 @@ namespace {
 
 struct Options {
   SearchOptions search;
+  std::string widths;
   int32_t beams = 0, top_k = 0;
   double inverse_temperature = 1.0;
 };
@@ -47,6 +47,9 @@ class Decoder {
     session_ = input.make_session(config);
     slot_numbers_.resize(static_cast<size_t>(slots_));
     std::iota(slot_numbers_.begin(), slot_numbers_.end(), 0);
+    const std::vector<int32_t> widths = parse_widths(o.widths, o.beams, input.info.levels);
+    width_levels_ = static_cast<int32_t>(widths.size());
+    for (int64_t slot = 0; slot < slots_; ++slot) widths_.insert(widths_.end(), widths.begin(), widths.end());
   }
 
   int64_t slots() const { return slots_; }
@@ -57,6 +60,8 @@ class Decoder {
     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
     start.slots = slot_numbers_.data();
     start.count = count;
+    start.widths = widths_.empty() ? nullptr : widths_.data();
+    start.width_levels = width_levels_;
     call(sidbeam_session_start, session_.get(), &start);
     // Steps do not read the rows of idle slots, which have no request.
     for (int64_t level = 0; any_active(session_.get()); ++level) {
@@ -85,11 +90,9 @@ class Decoder {
       for (int32_t m = 0; m < beams.live[slot]; ++m) {
         const size_t at = static_cast<size_t>(slot) * width + static_cast<size_t>(m);
         const auto sid = sids.begin() + static_cast<std::ptrdiff_t>(at * levels);
-        request.beams.push_back({{sid, sid + lengths[at]},
-                                 ordinals[at],
-                                 beams.scores[at],
-                                 items_of(input_.index.get(), input_.info.id_type, ordinals[at])});
+        request.beams.push_back({{sid, sid + lengths[at]}, ordinals[at], beams.scores[at], {}});
       }
+      find_items(input_.index.get(), input_.info.id_type, o_.search.distinct, request.beams);
       requests.push_back(std::move(request));
     }
     return requests;
@@ -98,6 +101,8 @@ class Decoder {
   const Options& o_;
   const SearchInput& input_;
   std::vector<int32_t> slot_numbers_;  // 0 .. slots_-1
+  std::vector<int32_t> widths_;        // [slots, width_levels]
+  int32_t width_levels_ = 0;
   int64_t slots_;
   std::vector<char> rows_;  // [slots, columns] of the level
   Session session_;
@@ -125,6 +130,7 @@ void add_decode(Command program) {
   add_search_options(command, o->search, {"trie", "sorted", "sorted_topk", "hash_final", "none"},
                      {"full", "level", "valid", "none"});
   command.add_option("--beams", o->beams, "M, beams of a request").required().between(1, SIDBEAM_MAX_BEAMS);
+  add_widths(command, o->widths);
   command.add_option("--top-k", o->top_k, "codes that sorted_topk and hash_final look up a beam; default: M")
       .between(1, SIDBEAM_MAX_CODES);
   command.add_option("--inverse-temperature", o->inverse_temperature, "logits are multiplied by it")

@@ -6,7 +6,6 @@
 
 #include "beams.h"
 #include "draft_options.h"
-#include "items.h"
 #include "npy.h"
 #include "options.h"
 #include "search_input.h"
@@ -104,6 +103,11 @@ class Drafts {
     sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
     sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
     args.hidden = &rows;
+    const std::vector<int32_t> widths = parse_widths(o_.widths, o_.beams, head.levels);
+    std::vector<int32_t> of_requests;
+    for (int64_t i = 0; i < count; ++i) of_requests.insert(of_requests.end(), widths.begin(), widths.end());
+    args.widths = widths.empty() ? nullptr : of_requests.data();
+    args.width_levels = static_cast<int32_t>(widths.size());
     call(sidbeam_draft_decoder_run, decoder_.get(), &args, &result);
     std::vector<Found> all;
     for (int32_t i = 0; i < result.requests; ++i) all.push_back(found_of(result, i, first + i));
@@ -115,11 +119,9 @@ class Drafts {
     for (int32_t m = 0; m < result.live[request]; ++m) {
       const int64_t at = int64_t{request} * result.beams + m;
       const int32_t* sid = result.sids + at * result.levels;
-      found.beams.push_back({{sid, sid + result.levels},
-                             result.ordinals[at],
-                             result.scores[at],
-                             items_of(index_.get(), info_.id_type, result.ordinals[at])});
+      found.beams.push_back({{sid, sid + result.levels}, result.ordinals[at], result.scores[at], {}});
     }
+    find_items(index_.get(), info_.id_type, o_.distinct, found.beams);
     return found;
   }
 

@@ -8,6 +8,7 @@
 
 #include "commands.h"
 #include "failure.h"
+#include "search_input.h"
 
 namespace cli {
 
@@ -23,6 +24,8 @@ void add_draft(Command program) {
       .required()
       .type_name("FILE");
   command.add_option("--beams", o->beams, "M, beams of a request").required().between(1, SIDBEAM_MAX_BEAMS);
+  add_widths(command, o->widths);
+  add_distinct(command, o->distinct);
   command
       .add_option("--verify", o->verify,
                   "trie: exactly, at every level; hash: at the last level, so that fewer than M may come; none: not")

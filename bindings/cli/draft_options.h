@@ -10,9 +10,9 @@
 namespace cli {
 
 struct DraftOptions {
-  std::string head, index, hidden, verify = "trie", normalize = "full";
+  std::string head, index, hidden, verify = "trie", normalize = "full", widths;
   int32_t beams = 0, top_k = 0;
-  bool json = false;
+  bool distinct = false, json = false;
 };
 
 inline const std::vector<std::string> kVerifications = {"trie", "hash", "none"};  // in the order of SIDBEAM_DRAFT_*

@@ -25,12 +25,24 @@ void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t 
   }
 }
 
-std::vector<std::string> items_of(const sidbeam_index* index, int32_t id_type, int64_t ordinal) {
-  std::vector<std::string> items;
-  if (ordinal < 0) return items;
-  int64_t lo = 0, hi = 0;
-  call(sidbeam_index_item_rows, index, ordinal, &lo, &hi);
-  each_item(index, id_type, lo, hi, [&](int64_t, std::string id) { items.push_back(std::move(id)); });
+std::vector<std::vector<std::string>> items_of(const sidbeam_index* index, int32_t id_type,
+                                               const std::vector<int64_t>& ordinals, bool distinct) {
+  const auto count = static_cast<int64_t>(ordinals.size());
+  std::vector<int64_t> offsets(ordinals.size() + 1), rows;
+  const auto list = [&](int64_t limit, int64_t* to) {
+    call(sidbeam_index_items, index, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(), nullptr);
+  };
+  list(0, nullptr);
+  rows.resize(static_cast<size_t>(offsets.back()));
+  if (!rows.empty()) list(offsets.back(), rows.data());
+  std::vector<std::vector<std::string>> items(ordinals.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    for (auto at = static_cast<size_t>(offsets[i]), end = at; at < static_cast<size_t>(offsets[i + 1]); at = end) {
+      while (end < static_cast<size_t>(offsets[i + 1]) && rows[end] - rows[at] == static_cast<int64_t>(end - at)) ++end;
+      each_item(index, id_type, rows[at], rows[end - 1] + 1,
+                [&](int64_t, std::string id) { items[i].push_back(std::move(id)); });
+    }
+  }
   return items;
 }
 

@@ -15,7 +15,6 @@
 #include "beams.h"
 #include "commands.h"
 #include "interrupt.h"
-#include "items.h"
 #include "options.h"
 #include "prompts.h"
 #include "run_options.h"
@@ -70,7 +69,12 @@ class Runs {
  public:
   Runs(const RunOptions& o, const sidbeam_index* index, const sidbeam_index_info& info, const Vocabulary& vocabulary,
        std::vector<Prompt> prompts)
-      : o_(o), index_(index), info_(info), prompts_(std::move(prompts)), texts_(prompts_.size()) {
+      : o_(o),
+        index_(index),
+        info_(info),
+        prompts_(std::move(prompts)),
+        widths_(parse_widths(o.widths, o.beams, info.levels)),
+        texts_(prompts_.size()) {
     const auto most = static_cast<int32_t>(std::min<size_t>(prompts_.size(), SIDBEAM_MAX_BEAMS));
     const int32_t threads = o.threads > 0 ? o.threads : static_cast<int32_t>(std::thread::hardware_concurrency());
     lanes_ = std::clamp(threads, 1, most);
@@ -189,6 +193,8 @@ class Runs {
     request.positions = static_cast<int64_t>(prompt.tokens.size()) / o_.group;
     request.group = o_.group;
     if (relaxed()) request.seed = o_.seed, request.sampling_request = static_cast<int64_t>(i);
+    request.widths = widths_.empty() ? nullptr : widths_.data();
+    request.width_levels = static_cast<int32_t>(widths_.size());
     request.context = &taken;
     request.done = [](void* context, const sidbeam_result* result) {
       auto& to = *static_cast<Taken*>(context);
@@ -201,7 +207,7 @@ class Runs {
       taken.found.bad_row = taken.done && failure.status == SIDBEAM_INVALID_ARGUMENT;
       if (!taken.found.bad_row) throw Failure(prompt.place + ": " + failure.what());
     }
-    for (Beam& beam : taken.found.beams) beam.items = items_of(index_, info_.id_type, beam.ordinal);
+    find_items(index_, info_.id_type, o_.distinct, taken.found.beams);
     return o_.json ? found_json(taken.found).text() : found_table(taken.found);
   }
 
@@ -227,6 +233,7 @@ class Runs {
   const sidbeam_index* index_;
   const sidbeam_index_info& info_;
   std::vector<Prompt> prompts_;
+  std::vector<int32_t> widths_;     // of each level; none: M
   std::vector<std::string> texts_;  // by request, once it is done
   int32_t lanes_ = 1;
   Runner runner_;

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "draft_options.h"
 #include "failure.h"
+#include "search_input.h"
 
 namespace cli {
 namespace {
@@ -39,6 +40,8 @@ void add_run(Command program) {
           .type_name("FILE")
           .under(kQuestions);
   command.add_option("--beams", o->beams, "M, beams of a request").required().between(1, SIDBEAM_MAX_BEAMS);
+  add_widths(command, o->widths);
+  add_distinct(command, o->distinct);
   add_vocabulary_options(command, o->vocabulary);
   command.add_option("--group", o->group, "tokens per position, whose embeddings are summed; a SID then is a position")
       .between(1, SIDBEAM_MAX_LEVELS)
@@ -118,6 +121,8 @@ void add_run(Command program) {
       throw UsageError("--draft-beams: " + std::to_string(o->draft_beams) + ", expected at least " +
                        std::to_string(o->beams) + ", --beams");
     }
+    if (!o->widths.empty() && o->speculate == "relaxed")
+      throw UsageError("--widths: does not go with --speculate relaxed, which draws as many beams at every level");
     if (head.given()) check_head(*o);
     run_model(*o);
   });

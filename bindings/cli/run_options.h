@@ -13,11 +13,11 @@ namespace cli {
 struct RunOptions {
   std::string model, index, tokens, history, input, start_tokens, begin_tokens, normalize = "full", weights = "stored";
   std::string draft, speculate = "strict";
-  std::string head, placeholders, verify = "trie";
+  std::string head, placeholders, verify = "trie", widths;
   VocabularyOptions vocabulary;
   int32_t beams = 0, group = 1, threads = 0, draft_beams = 0, top_k = 0;
   int64_t seed = 0;
-  bool json = false;
+  bool distinct = false, json = false;
 };
 
 inline const std::vector<std::string> kWeights = {"stored", "f32", "f16", "bf16", "int8"};

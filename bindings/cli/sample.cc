@@ -195,6 +195,10 @@ std::vector<int32_t> codes_of(const SearchInput& input, int64_t ordinal) {
 }
 
 Json request_json(const SearchInput& input, bool bad_row, const std::vector<Draw>& draws) {
+  std::vector<int64_t> ordinals;
+  for (const Draw& draw : draws) ordinals.push_back(draw.ordinal);
+  std::vector<std::vector<std::string>> items =
+      items_of(input.index.get(), input.info.id_type, ordinals, input.o.distinct);
   std::vector<Json> all;
   for (const Draw& draw : draws) {
     all.push_back({{"sid", codes_of(input, draw.ordinal)},
@@ -204,7 +208,7 @@ Json request_json(const SearchInput& input, bool bad_row, const std::vector<Draw
                    {"rows_run", draw.rows_run},
                    {"log_x", printable(draw.log_x)},
                    {"log_p", printable(draw.log_p)},
-                   {"items", items_of(input.index.get(), input.info.id_type, draw.ordinal)}});
+                   {"items", std::move(items[all.size()])}});
   }
   Json document{{"draws", all}};
   if (bad_row) document.add("error", "bad_row");
@@ -227,15 +231,18 @@ std::string request_table(const SearchInput& input, int64_t request, bool bad_ro
   }
   std::vector<std::pair<int64_t, int64_t>> ranked(counts.begin(), counts.end());
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::vector<int64_t> ordinals;
+  for (const auto& [ordinal, count] : ranked) ordinals.push_back(ordinal);
+  const std::vector<std::vector<std::string>> items =
+      items_of(input.index.get(), input.info.id_type, ordinals, input.o.distinct);
   constexpr size_t kLongest = 40;
   Table table{0, {{"count", "share", "log P", "ordinal", "SID", "items", ""}}};
   for (const auto& [ordinal, count] : ranked) {
-    std::string items;
-    for (const std::string& item : items_of(input.index.get(), input.info.id_type, ordinal))
-      items += (items.empty() ? "" : " ") + item;
+    std::string shown;
+    for (const std::string& item : items[table.rows.size() - 1]) shown += (shown.empty() ? "" : " ") + item;
     const auto bar = static_cast<size_t>(count * static_cast<int64_t>(kLongest) / ranked[0].second);
     table.rows.push_back({with_commas(count), fixed(static_cast<double>(count) / static_cast<double>(draws.size()), 4),
-                          fixed(log_p[ordinal], 4), with_commas(ordinal), join(codes_of(input, ordinal)), items,
+                          fixed(log_p[ordinal], 4), with_commas(ordinal), join(codes_of(input, ordinal)), shown,
                           std::string(bar, '#') + std::string(kLongest - bar, ' ')});
   }
   return "request " + std::to_string(request) + ": " + with_commas(static_cast<int64_t>(draws.size())) + " draws of " +

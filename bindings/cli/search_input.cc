@@ -114,6 +114,7 @@ void add_search_options(Command command, SearchOptions& o, const std::vector<std
       .check([](const std::string& text) { return std::string(text[0] == '-' ? "expected 0 or more" : ""); });
   command.add_option("--soft-cap", o.soft_cap, "c: logits become c * tanh(logit / c) first; 0: none")
       .capture_default_str();
+  add_distinct(command, o.distinct);
   add_json(command, o.json);
 }
 
@@ -185,6 +186,26 @@ std::vector<int64_t> parse_offsets(const std::string& text, const sidbeam_index_
                   ", one per level");
   }
   return offsets;
+}
+
+void add_widths(Command command, std::string& widths) {
+  command
+      .add_option("--widths", widths,
+                  "w0,w1,..: most beams that each level keeps, the last one's of those after it; default: M")
+      .type_name("LIST");
+}
+
+std::vector<int32_t> parse_widths(const std::string& text, int32_t beams, int32_t levels) {
+  std::vector<int32_t> widths = parse_list("--widths", text, 1, beams);
+  if (widths.size() > static_cast<size_t>(levels)) {
+    throw Failure("--widths: " + std::to_string(widths.size()) + " numbers, expected at most " +
+                  std::to_string(levels) + ", one per level");
+  }
+  return widths;
+}
+
+void add_distinct(Command command, bool& distinct) {
+  command.add_flag("--distinct", distinct, "list an item with several SIDs once, with the best of them");
 }
 
 int32_t normalization_of(const std::string& name) { return value_of(kNormalizations, name); }

@@ -17,7 +17,7 @@ struct SearchOptions {
   std::string index, logits, strategy = "trie", normalize = "full", offsets;
   int64_t end_column = -1;
   double soft_cap = 0.0;
-  bool json = false;
+  bool distinct = false, json = false;
 };
 // Adds them to a command, with the strategies and normalisations that it offers.
 void add_search_options(Command command, SearchOptions& o, const std::vector<std::string>& strategies,
@@ -51,6 +51,12 @@ struct SearchInput {
   void step(sidbeam_session* session, const char* rows, int64_t slots, int64_t beams, float inverse_temperature) const;
 };
 
+// --widths: most beams that each level keeps; "": M.
+void add_widths(Command command, std::string& widths);
+// Each 1 .. beams, at most one per level.
+std::vector<int32_t> parse_widths(const std::string& text, int32_t beams, int32_t levels);
+// --distinct: which items are shown.
+void add_distinct(Command command, bool& distinct);
 // "o0,o1,..", one per level; an empty text: all 0.
 std::vector<int64_t> parse_offsets(const std::string& text, const sidbeam_index_info& info);
 int32_t normalization_of(const std::string& name);  // SIDBEAM_NORMALIZE_*

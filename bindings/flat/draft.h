@@ -168,11 +168,12 @@ typedef struct fl_draft_call {
 #endif
 
 /* 1 if the decoder and the constraints are entered, until fl_leave_drafts; or 0 with an error. hidden [slots, rows,
- * columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots] or none. */
+ * columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots] or none, [slots,
+ * width_levels] if that is not 0. */
 static inline int fl_enter_drafts(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
                                   int32_t device_type, int32_t device_id, int64_t slots, int64_t rows, int64_t columns,
                                   int64_t slot_stride, int64_t row_stride, flat_in_i64 constraints, flat_in_i32 widths,
-                                  int64_t stream, fl_draft_call* call, sidbeam_error* err) {
+                                  int32_t width_levels, int64_t stream, fl_draft_call* call, sidbeam_error* err) {
   const sidbeam_rows states = SIDBEAM_ROWS_INIT;
   const sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
   call->states = states;
@@ -183,11 +184,13 @@ static inline int fl_enter_drafts(flat_handle* decoder, flat_memory hidden, int6
     return 0;
   call->decoder = (sidbeam_draft_decoder*)fl_enter(decoder, FLAT_DRAFT_DECODER, err);
   if (call->decoder == NULL) return 0;
-  if (FLAT_NEED(err, constraints, slots) && FLAT_NEED(err, widths, slots) &&
+  if (FLAT_NEED(err, constraints, slots) &&
+      FLAT_NEED(err, widths, fl_product(slots, width_levels > 0 ? width_levels : 1)) &&
       fl_enter_constraints(&call->entered, constraints, err)) {
     call->args.hidden = &call->states;
     call->args.constraints = call->entered.objects;
     call->args.widths = widths.data;
+    call->args.width_levels = width_levels;
     call->args.stream = (void*)(intptr_t)stream;
     return 1;
   }
@@ -205,14 +208,14 @@ static inline void fl_leave_drafts(flat_handle* decoder, fl_draft_call* call) {
 static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
                                           int32_t device_type, int32_t device_id, int64_t slots, int64_t rows,
                                           int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                          flat_in_i64 constraints, flat_in_i32 widths, flat_out_i32 live,
-                                          flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
-                                          flat_out_i64 ordinals, sidbeam_error* err) {
+                                          flat_in_i64 constraints, flat_in_i32 widths, int32_t width_levels,
+                                          flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids,
+                                          flat_out_f32 scores, flat_out_i64 ordinals, sidbeam_error* err) {
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
   fl_draft_call call;
   int64_t beams, codes;
   if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
-                       row_stride, constraints, widths, 0, &call, err))
+                       row_stride, constraints, widths, width_levels, 0, &call, err))
     return;
   beams = fl_product(slots, decoder->results);
   codes = fl_product(beams, decoder->levels);
@@ -248,13 +251,13 @@ enum {
 static inline void flat_draft_decoder_enqueue(flat_handle* decoder, int32_t what, flat_memory hidden, int64_t elements,
                                               int32_t dtype, int32_t device_type, int32_t device_id, int64_t slots,
                                               int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                              flat_in_i64 constraints, flat_in_i32 widths, int64_t stream,
-                                              flat_out_i64 out, sidbeam_error* err) {
+                                              flat_in_i64 constraints, flat_in_i32 widths, int32_t width_levels,
+                                              int64_t stream, flat_out_i64 out, sidbeam_error* err) {
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
   sidbeam_status status;
   fl_draft_call call;
   if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
-                       row_stride, constraints, widths, stream, &call, err))
+                       row_stride, constraints, widths, width_levels, stream, &call, err))
     return;
   if (decoder->device_type == SIDBEAM_DEVICE_CPU) {
     fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device");

@@ -13,6 +13,23 @@ static inline void flat_index_item_rows(flat_handle* index, int64_t ordinal, fla
   fl_drop_user(index);
 }
 
+/* The item rows of a list of ordinals: item_rows [limit], or none for the sizes alone; offsets [ordinals + 1];
+ * truncated [1]. */
+static inline void flat_index_items(flat_handle* index, flat_in_i64 ordinals, int64_t limit_per_sid, int64_t limit,
+                                    int32_t distinct, flat_out_i64 item_rows, flat_out_i64 offsets,
+                                    flat_out_i32 truncated, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, item_rows, limit) || !FLAT_GIVEN(err, offsets, ordinals.count + 1) ||
+      !FLAT_NEED(err, truncated, 1))
+    return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_items((sidbeam_index*)object, ordinals.data, ordinals.count, limit_per_sid, limit, distinct,
+                             item_rows.data, offsets.data, truncated.data, err);
+  fl_drop_user(index);
+}
+
 /* The ordinals of many item rows: ordinals [item_rows]. */
 static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ordinals,
                                             sidbeam_error* err) {

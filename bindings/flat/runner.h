@@ -178,10 +178,12 @@ static inline fl_request* fl_make_request(const fl_runner* runner, int64_t tag) 
   return request;
 }
 
-/* As in sidbeam_request; tokens [positions, group]; constraint may be NULL. Taken by run and submit alike. */
+/* As in sidbeam_request; tokens [positions, group]; widths [width_levels] or none; constraint may be NULL. Taken by run
+ * and submit alike. */
 static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
-                                          int32_t beams, int32_t priority, int64_t deadline_us, int64_t seed,
-                                          int64_t sampling_request, sidbeam_request* out, sidbeam_error* err) {
+                                          int32_t beams, flat_in_i32 widths, int32_t priority, int64_t deadline_us,
+                                          int64_t seed, int64_t sampling_request, sidbeam_request* out,
+                                          sidbeam_error* err) {
   const int32_t width = group > 0 ? group : 1;
   fl_request* request;
   if (tokens.count % width != 0) {
@@ -195,6 +197,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
     return NULL;
   }
   out->beams = beams;
+  out->widths = widths.data;
+  out->width_levels = widths.count < INT32_MAX ? (int32_t)widths.count : INT32_MAX;
   out->tokens = tokens.data;
   out->positions = tokens.count / width;
   out->group = group;
@@ -210,8 +214,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
 /* Runs a request on this thread; `out` [FLAT_RESULT_COUNT] gets its numbers, and flat_result_take must follow, unless
  * this fails. */
 static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group, int32_t beams,
-                                   int32_t priority, flat_handle* constraint, int64_t deadline_us, int64_t seed,
-                                   int64_t sampling_request, flat_out_i64 out, sidbeam_error* err) {
+                                   flat_in_i32 widths, int32_t priority, flat_handle* constraint, int64_t deadline_us,
+                                   int64_t seed, int64_t sampling_request, flat_out_i64 out, sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -221,8 +225,8 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
   if (object == NULL) return;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0)
-    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
-                          err);
+    own = fl_fill_request(object, tag, tokens, group, beams, widths, priority, deadline_us, seed, sampling_request,
+                          &request, err);
   if (own != NULL && fl_runner_api->runner_run(object->runner, &request, err) == SIDBEAM_OK) {
     fl_put_result(own, out.data);
   } else {
@@ -234,8 +238,9 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
 
 /* Submits a request and returns its number; its result comes as an event with `tag`, perhaps before this returns. */
 static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
-                                         int32_t beams, int32_t priority, flat_handle* constraint, int64_t deadline_us,
-                                         int64_t seed, int64_t sampling_request, sidbeam_error* err) {
+                                         int32_t beams, flat_in_i32 widths, int32_t priority, flat_handle* constraint,
+                                         int64_t deadline_us, int64_t seed, int64_t sampling_request,
+                                         sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -245,8 +250,8 @@ static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_
   if (object == NULL) return 0;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0)
-    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
-                          err);
+    own = fl_fill_request(object, tag, tokens, group, beams, widths, priority, deadline_us, seed, sampling_request,
+                          &request, err);
   if (own != NULL) {
     own->events = object->events;
     if (fl_runner_api->runner_submit(object->runner, &request, &id, err) != SIDBEAM_OK) free(own);

@@ -55,15 +55,16 @@ static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths,
 /* The stride that the library gets: a stride of 0 says nothing about an empty array. */
 static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
 
-/* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
- * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all; from
- * seeds on as fl_sampling has them. */
+/* slots [count], or none for all S, with count 0 or S; each of the others [count] or none, widths [count, width_levels]
+ * if that is not 0. constraints: handles as numbers; prefixes [count, prefix_stride], where a stride of 0 is L and
+ * SIDBEAM_BROADCAST one prefix for all; from seeds on as fl_sampling has them. */
 static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, int64_t count, flat_in_i64 constraints,
-                                      flat_in_i32 widths, flat_in_i32 prefixes, flat_in_i32 prefix_lengths,
-                                      int64_t prefix_stride, flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps,
-                                      int64_t stream, flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws,
-                                      int64_t draw_stride, flat_in_i32 top_ks, flat_in_f32 top_ps,
-                                      flat_in_f32 noise_scales, sidbeam_error* err) {
+                                      flat_in_i32 widths, int32_t width_levels, flat_in_i32 prefixes,
+                                      flat_in_i32 prefix_lengths, int64_t prefix_stride,
+                                      flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps, int64_t stream,
+                                      flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws, int64_t draw_stride,
+                                      flat_in_i32 top_ks, flat_in_f32 top_ps, flat_in_f32 noise_scales,
+                                      sidbeam_error* err) {
   sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
@@ -78,7 +79,8 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   if (fl_sampling(seeds, requests, draws, draw_stride, top_ks, top_ps, noise_scales, named, beams.beams, &sampling,
                   err))
     args.sampling = &sampling;
-  if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) && FLAT_NEED(err, widths, named) &&
+  if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) &&
+      FLAT_NEED(err, widths, fl_product(named, width_levels > 0 ? width_levels : 1)) &&
       FLAT_NEED(err, inverse_temperatures, named) && FLAT_NEED(err, soft_caps, named) &&
       FLAT_NEED(err, prefix_lengths, named) &&
       FLAT_NEED(err, prefixes, fl_prefix_elements(prefixes, prefix_lengths, named, prefix_stride, beams.levels)) &&
@@ -87,6 +89,7 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
     args.count = count;
     args.constraints = entered.objects;
     args.widths = widths.data;
+    args.width_levels = width_levels;
     args.prefixes = fl_prefix_codes(prefixes);
     args.prefix_lengths = prefix_lengths.data;
     args.prefix_stride = prefix_stride;
@@ -241,9 +244,9 @@ static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_
 
 /* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S. */
 static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t limit_per_sid,
-                                          int64_t limit, flat_out_i64 ordinals, flat_out_i32 sids, flat_out_i32 lengths,
-                                          flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
-                                          int64_t stream, sidbeam_error* err) {
+                                          int64_t limit, int32_t distinct, flat_out_i64 ordinals, flat_out_i32 sids,
+                                          flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
+                                          flat_out_i32 truncated, int64_t stream, sidbeam_error* err) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   void* object;
@@ -253,6 +256,7 @@ static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slot
   if (object == NULL) return;
   items.limit_per_sid = limit_per_sid;
   items.limit = limit;
+  items.distinct = distinct;
   items.ordinals = ordinals.data;
   items.sids = sids.data;
   items.lengths = lengths.data;

@@ -66,6 +66,7 @@ type DraftArgs struct {
 	Hidden      Rows          // [Slots, L + 1, Hidden]: per request h_0, then a state per placeholder, of any type
 	Constraints []Constrainer // [Slots]; an entry, or all of it, may be nil: the decoder's index
 	Widths      []int32       // [Slots] beams, 1 .. M, or 0 for M; nil: M
+	WidthLevels int           // W, 1 .. L: Widths is [Slots, W], as in StartArgs; 0: one per request
 	Stream      uintptr       // cudaStream_t; not read on the CPU
 }
 
@@ -111,8 +112,8 @@ func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
 	f := newFailure()
 	native.Flat_draft_decoder_run(d.handle.raw(), states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
-		int64(rows.RowStride), constraints, args.Widths, out.Live, out.Errors, out.SIDs, out.Scores, out.Ordinals,
-		f.bytes())
+		int64(rows.RowStride), constraints, args.Widths, saturate(args.WidthLevels), out.Live, out.Errors,
+		out.SIDs, out.Scores, out.Ordinals, f.bytes())
 	runtime.KeepAlive(d)
 	runtime.KeepAlive(alive)
 	if err := f.done(); err != nil {

@@ -52,7 +52,7 @@ func (d *DraftDecoder) enqueue(what int, args DraftArgs) (*DeviceDrafts, error) 
 	f := newFailure()
 	native.Flat_draft_decoder_enqueue(d.handle.raw(), what, states, elements, int(dtype), int(rows.Device.Type),
 		saturate(rows.Device.ID), int64(rows.Slots), int64(rows.Rows), int64(rows.Columns), int64(rows.SlotStride),
-		int64(rows.RowStride), constraints, args.Widths, int64(args.Stream), at, f.bytes())
+		int64(rows.RowStride), constraints, args.Widths, saturate(args.WidthLevels), int64(args.Stream), at, f.bytes())
 	runtime.KeepAlive(d)
 	runtime.KeepAlive(alive)
 	if err := f.done(); err != nil {

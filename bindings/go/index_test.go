@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -68,6 +69,35 @@ func TestLookups(t *testing.T) {
 	if must(t, err); len(sections) != info.Sections || sections[0].Bytes <= 0 || sections[0].Kind == "" {
 		t.Errorf("sections: got %+v", sections)
 	}
+}
+
+// SIDs 0 and 1 have items 7 5 and 5 8, as rows 0 1 and 2 3.
+func TestItemRowsOf(t *testing.T) {
+	builder := builderOf(t, sidbeam.BuilderConfig{Codes: []int32{2}},
+		sidbeam.Pairs{Codes: []int32{0, 0, 1, 1}, IDs: []int64{7, 5, 5, 8}, Priorities: []int64{1, 0, 1, 0}})
+	index, err := builder.Finish(context.Background())
+	must(t, err)
+	defer index.Close()
+	for _, c := range []struct {
+		limits        sidbeam.ItemLimits
+		rows, offsets []int64
+		truncated     bool
+	}{
+		{sidbeam.ItemLimits{}, []int64{2, 3, 0, 1}, []int64{0, 2, 2, 4}, false},
+		{sidbeam.ItemLimits{Distinct: true}, []int64{2, 3, 0}, []int64{0, 2, 2, 3}, false},
+		{sidbeam.ItemLimits{Distinct: true, Total: 3}, []int64{2, 3, 0}, []int64{0, 2, 2, 3}, false},
+		{sidbeam.ItemLimits{Total: 3}, []int64{2, 3, 0}, []int64{0, 2, 2, 3}, true},
+		{sidbeam.ItemLimits{PerSID: 1}, []int64{2, 0}, []int64{0, 1, 1, 2}, true},
+	} {
+		rows, offsets, truncated, err := index.ItemRowsOf([]int64{1, -1, 0}, c.limits)
+		must(t, err)
+		if !reflect.DeepEqual(rows, c.rows) || !reflect.DeepEqual(offsets, c.offsets) || truncated != c.truncated {
+			t.Errorf("%+v: expected %v %v %v, got %v %v %v", c.limits, c.rows, c.offsets, c.truncated, rows, offsets,
+				truncated)
+		}
+	}
+	_, _, _, err = index.ItemRowsOf([]int64{2}, sidbeam.ItemLimits{})
+	fails(t, err, sidbeam.InvalidArgument, "ordinals[0] is 2, expected -1..1")
 }
 
 func TestVerified(t *testing.T) {

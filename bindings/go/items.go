@@ -13,6 +13,7 @@ import (
 type Items struct {
 	LimitPerSID int     // most item rows of one SID; 0: no limit
 	Limit       int     // most item rows of a slot, and the stride of ItemRows; 0: no limit, only without ItemRows
+	Distinct    bool    // an item that several SIDs have is listed once, with the best of them; limits cut the rest
 	Ordinals    []int64 // [N, M]; -1 none
 	SIDs        []int32 // [N, M, L] codes so far, -1 beyond the length
 	Lengths     []int32 // [N, M] codes so far; 0 dead
@@ -57,7 +58,8 @@ func (s *Session) ItemsOn(slots []int32, items *Items, stream uintptr) error {
 	items.beams = s.beams
 	f := newFailure()
 	native.Flat_session_get_items(s.handle.raw(), slots, int64(count), int64(items.LimitPerSID), int64(items.Limit),
-		items.Ordinals, items.SIDs, items.Lengths, items.ItemRows, items.Offsets, items.Truncated, int64(stream), f.bytes())
+		flag(items.Distinct), items.Ordinals, items.SIDs, items.Lengths, items.ItemRows, items.Offsets,
+		items.Truncated, int64(stream), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }

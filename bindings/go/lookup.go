@@ -106,6 +106,35 @@ func (x *Index) ItemRows(ordinal int64) (lo, hi int64, err error) {
 	return numbers[0], numbers[1], f.done()
 }
 
+// ItemLimits say how much of a list of item rows is wanted.
+type ItemLimits struct {
+	PerSID   int  // most item rows of one SID; 0: no limit
+	Total    int  // most item rows of all; 0: no limit
+	Distinct bool // an item that several SIDs have is listed once, with the first of them; limits cut the rest
+}
+
+// ItemRowsOf gives the item rows of a list of ordinals in their order, say of a Result; -1 has none. Ordinal i has
+// rows[offsets[i]:offsets[i+1]]; truncated tells whether a limit left rows out.
+func (x *Index) ItemRowsOf(ordinals []int64, limits ItemLimits) (rows, offsets []int64, truncated bool, err error) {
+	offsets = make([]int64, len(ordinals)+1)
+	var cut [1]int32
+	read := func(rows []int64, total int64) error {
+		f := newFailure()
+		native.Flat_index_items(x.handle.raw(), ordinals, int64(limits.PerSID), total, flag(limits.Distinct), rows,
+			offsets, cut[:], f.bytes())
+		runtime.KeepAlive(x)
+		return f.done()
+	}
+	total := int64(limits.Total)
+	if err = read(nil, int64(limits.Total)); err != nil { // how many there are
+		return nil, nil, false, err
+	}
+	if rows = make([]int64, offsets[len(ordinals)]); len(rows) > 0 {
+		err = read(rows, int64(len(rows)))
+	}
+	return rows, offsets, cut[0] != 0, err
+}
+
 // ItemOrdinals gives the ordinals that item rows belong to: [N].
 func (x *Index) ItemOrdinals(itemRows []int64) ([]int64, error) {
 	ordinals := make([]int64, len(itemRows))

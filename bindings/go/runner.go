@@ -183,6 +183,7 @@ type Request struct {
 	Tokens     []int32       // [positions, Group] token ids, copied; of a group the embeddings are summed, -1 is none
 	Group      int           // tokens per position; 0: 1
 	Beams      int           // 1 .. M; 0: M
+	Widths     []int32       // of up to L levels: level l keeps at most the l-th, or the last, 1 .. Beams; nil: Beams
 	Priority   int           // higher starts earlier
 	Deadline   time.Duration // from now on, within which it must start; 0: none, or, with Run, that of the context
 	Constraint Constrainer   // nil: the runner's; another must have the same codes per level
@@ -290,7 +291,8 @@ func (r *Runner) runHere(request Request) (*Result, error) {
 	numbers := make([]int64, native.FLAT_RESULT_COUNT)
 	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
 		native.Flat_runner_run(r.handle.raw(), tag, tokens, saturate(request.Group), saturate(request.Beams),
-			saturate(request.Priority), constraint, deadline, request.Seed, request.SamplingRequest, numbers, f.bytes())
+			request.Widths, saturate(request.Priority), constraint, deadline, request.Seed,
+			request.SamplingRequest, numbers, f.bytes())
 	})
 	if err != nil {
 		return nil, pending.failure(err)
@@ -304,7 +306,7 @@ func (r *Runner) Submit(request Request) (*Pending, error) {
 	pending, tag := r.desk.admit(r, request.Value)
 	err := r.enter(request, func(tokens []int32, constraint uintptr, deadline int64, f *failure) {
 		pending.id = native.Flat_runner_submit(r.handle.raw(), tag, tokens, saturate(request.Group),
-			saturate(request.Beams), saturate(request.Priority), constraint, deadline, request.Seed,
+			saturate(request.Beams), request.Widths, saturate(request.Priority), constraint, deadline, request.Seed,
 			request.SamplingRequest, f.bytes())
 	})
 	if err != nil {

@@ -100,6 +100,14 @@ func TestRun(t *testing.T) {
 	if got := run(t, runner, fewer); len(got.Scores) != 2 {
 		t.Errorf("expected 2 SIDs, got %v", got.Scores)
 	}
+	narrow := history
+	narrow.Widths = []int32{1, 5}
+	of := run(t, runner, narrow)
+	for i := range of.Scores {
+		if of.SID(i)[0] != of.SID(0)[0] {
+			t.Errorf("expected SIDs of one first code, got %v", of.SIDs)
+		}
+	}
 	pending, err := runner.Submit(history)
 	must(t, err)
 	got, err := pending.Result()
@@ -112,8 +120,8 @@ func TestRun(t *testing.T) {
 	}
 	stats, err := runner.Stats()
 	must(t, err)
-	if stats.Submitted != 3 || stats.Finished != 3 || stats.Lanes != 1 || stats.Queued != 0 || stats.Up <= 0 {
-		t.Errorf("expected 3 requests on 1 lane, got %+v", stats)
+	if stats.Submitted != 4 || stats.Finished != 4 || stats.Lanes != 1 || stats.Queued != 0 || stats.Up <= 0 {
+		t.Errorf("expected 4 requests on 1 lane, got %+v", stats)
 	}
 }
 
@@ -127,6 +135,8 @@ func TestRunnerRefuses(t *testing.T) {
 		text    string
 	}{
 		{sidbeam.Request{}, sidbeam.InvalidArgument, "positions is 0"},
+		{sidbeam.Request{Tokens: []int32{1}, Widths: []int32{1, 6}}, sidbeam.InvalidArgument,
+			"request.widths[1] is 6, expected 0..5"},
 		{sidbeam.Request{Tokens: []int32{1, 64}}, sidbeam.InvalidArgument, "64, expected"},
 		{sidbeam.Request{Tokens: []int32{1, 2, 3}, Group: 2}, sidbeam.InvalidArgument, "expected a multiple of group, 2"},
 		{sidbeam.Request{Tokens: []int32{1}, Beams: 6}, sidbeam.InvalidArgument, "beams is 6"},

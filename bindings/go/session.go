@@ -95,7 +95,10 @@ type StartArgs struct {
 	Slots       []int32       // [N] different slots; running ones are restarted. nil: all S
 	Constraints []Constrainer // [N] of at most L levels; an entry, or all of it, may be nil: the session's
 	Widths      []int32       // [N] 1 .. M, or 0 for M; nil: M
-	Prefixes    [][]int32     // [N] codes that are already decided, 0 .. L of them; nil: none
+	// W, 1 .. L: Widths is [N, W], and level l keeps at most the l-th of a slot's, or the last; 0: one per slot. Not in
+	// ModeSample; in ModeStochastic widths must not rise.
+	WidthLevels int
+	Prefixes    [][]int32 // [N] codes that are already decided, 0 .. L of them; nil: none
 	// [N] for the slots' steps, unless a step brings its own; nil: 0, which means 1 and none.
 	InverseTemperatures, SoftCaps []float32
 	Sampling                      Sampling // in the modes that sample
@@ -123,10 +126,10 @@ func (s *Session) Start(args StartArgs) error {
 		prefixes, lengths, stride = rectangle(args.Prefixes)
 	}
 	f := newFailure()
-	native.Flat_session_start(s.handle.raw(), args.Slots, int64(count), constraints, args.Widths, prefixes, lengths,
-		int64(stride), args.InverseTemperatures, args.SoftCaps, int64(args.Stream), args.Sampling.Seeds,
-		args.Sampling.Requests, args.Sampling.Draws, int64(args.Sampling.DrawStride), args.Sampling.TopKs,
-		args.Sampling.TopPs, args.Sampling.NoiseScales, f.bytes())
+	native.Flat_session_start(s.handle.raw(), args.Slots, int64(count), constraints, args.Widths,
+		saturate(args.WidthLevels), prefixes, lengths, int64(stride), args.InverseTemperatures, args.SoftCaps,
+		int64(args.Stream), args.Sampling.Seeds, args.Sampling.Requests, args.Sampling.Draws,
+		int64(args.Sampling.DrawStride), args.Sampling.TopKs, args.Sampling.TopPs, args.Sampling.NoiseScales, f.bytes())
 	runtime.KeepAlive(s)
 	runtime.KeepAlive(alive)
 	return f.done()

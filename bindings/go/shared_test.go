@@ -183,7 +183,8 @@ func (w *world) checkBeams(r record) {
 }
 
 func (w *world) startArgs(r record) sidbeam.StartArgs {
-	args := sidbeam.StartArgs{Slots: numbers[int32](w, r, "slots"), Widths: numbers[int32](w, r, "widths")}
+	args := sidbeam.StartArgs{Slots: numbers[int32](w, r, "slots"), Widths: numbers[int32](w, r, "widths"),
+		WidthLevels: one(w, r, "width_levels")}
 	for _, i := range numbers[int32](w, r, "indexes") {
 		if i < 0 {
 			args.Constraints = append(args.Constraints, nil)
@@ -274,6 +275,7 @@ func (w *world) itemsArgs(r record) (slots []int32, items *sidbeam.Items) {
 	}
 	items = w.session.NewItems(count, one(w, r, "limit"))
 	items.LimitPerSID = one(w, r, "limit_per_sid")
+	items.Distinct = one(w, r, "distinct") != 0
 	if one(w, r, "with_item_rows") == 0 {
 		items.ItemRows = nil
 	}

@@ -131,27 +131,30 @@ static void set_sample(flat_handle* set, flat_in_i32 which, flat_in_i64 states, 
 }
 
 static void draft_run(flat_handle* decoder, py_rows hidden, int32_t dtype, flat_in_i64 constraints, flat_in_i32 widths,
-                      flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
-                      flat_out_i64 ordinals, sidbeam_error* err) {
+                      int32_t width_levels, flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids,
+                      flat_out_f32 scores, flat_out_i64 ordinals, sidbeam_error* err) {
   sidbeam_rows* r = &hidden.rows;
   flat_memory memory;
   if (!py_settle_dtype(r, "hidden states", dtype, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   if (r->slots == 0) r->slots = 1;
   flat_draft_decoder_run(decoder, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows, r->columns,
-                         r->slot_stride, r->row_stride, constraints, widths, live, errors, sids, scores, ordinals, err);
+                         r->slot_stride, r->row_stride, constraints, widths, width_levels, live, errors, sids, scores,
+                         ordinals, err);
 }
 
 /* flat_draft_decoder_enqueue, with rows as draft_run has them. */
 static void draft_enqueue(flat_handle* decoder, int32_t what, py_rows hidden, int32_t dtype, flat_in_i64 constraints,
-                          flat_in_i32 widths, int64_t stream, flat_out_i64 out, sidbeam_error* err) {
+                          flat_in_i32 widths, int32_t width_levels, int64_t stream, flat_out_i64 out,
+                          sidbeam_error* err) {
   sidbeam_rows* r = &hidden.rows;
   flat_memory memory;
   if (!py_settle_dtype(r, "hidden states", dtype, err)) return;
   memory.data = (void*)(uintptr_t)r->data;
   if (r->slots == 0) r->slots = 1;
   flat_draft_decoder_enqueue(decoder, what, memory, -1, r->dtype, r->device_type, r->device_id, r->slots, r->rows,
-                             r->columns, r->slot_stride, r->row_stride, constraints, widths, stream, out, err);
+                             r->columns, r->slot_stride, r->row_stride, constraints, widths, width_levels, stream, out,
+                             err);
 }
 
 static flat_handle* layer_create(py_rows weights, int32_t dtype, flat_in_f32 bias, float soft_cap, sidbeam_error* err) {

@@ -160,6 +160,9 @@ typedef struct sidbeam_api {
       const sidbeam_arrow_config* config, int64_t* pairs, sidbeam_error* err);
   sidbeam_status (*arrow_inspect)(struct ArrowArrayStream* stream, const sidbeam_arrow_config* config, int32_t* codes,
       sidbeam_arrow_info* out, sidbeam_error* err);
+  sidbeam_status (*index_items)(const sidbeam_index* index, const int64_t* ordinals, int64_t count,
+      int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets, int32_t* truncated,
+      sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

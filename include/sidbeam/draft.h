@@ -190,9 +190,11 @@ typedef struct sidbeam_draft_args {
   sidbeam_constraint* const* constraints;
   const int32_t* widths; /* [requests] beams: 1 .. M, or 0 for M; NULL: M */
   void* stream;          /* CUDA stream; not read on the CPU */
+  /* W, 1 .. L: widths is [requests, W], as in sidbeam_start_args; 0: a width per request. */
+  int32_t width_levels;
 } sidbeam_draft_args;
 #define SIDBEAM_DRAFT_ARGS_INIT \
-  { (uint32_t)sizeof(sidbeam_draft_args), 0, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_draft_args), 0, NULL, NULL, NULL, NULL, 0 }
 
 /* Views of the decoder's arrays, valid until its next run. Beams that found no SID come last. On CUDA addresses of the
  * device, always the same, to be read in the order of the stream. */

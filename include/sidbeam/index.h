@@ -146,6 +146,13 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbea
 /* The item rows [*lo, *hi) of an ordinal. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
     const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
+/* The item rows of `count` ordinals in their order, say of a runner's result; -1 has none. They are what
+ * sidbeam_session_get_items gives for beams of these SIDs, with the same limits (0: none) and `distinct`: item_rows
+ * [limit] (NULL, with any limit: only the sizes), offsets [count + 1], truncated [1] (NULL: not wanted).
+ * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_items(const sidbeam_index* index, const int64_t* ordinals,
+    int64_t count, int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets,
+    int32_t* truncated, sidbeam_error* err);
 /* The ordinal that an item row belongs to. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
     const sidbeam_index* index, int64_t item_row, int64_t* ordinal, sidbeam_error* err);

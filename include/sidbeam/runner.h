@@ -322,9 +322,14 @@ typedef struct sidbeam_request {
   /* Keys of the random numbers of a runner that draws (STOCHASTIC, RELAXED), the caller's own, as seeds and requests of
    * sidbeam_sampling: equal pairs draw alike, which those of different users should not. Otherwise 0. */
   int64_t seed, sampling_request;
+  /* [width_levels] copied: level l keeps at most widths[min(l, width_levels-1)] beams, 1 .. `beams`, or 0 for `beams`;
+   * a draft (runner_config.draft) as many more than these as it has beams more than M. width_levels 0: `beams` at every
+   * level; else 1 .. L. Not with SIDBEAM_SPECULATE_RELAXED; with mode STOCHASTIC they must not rise (session.h). */
+  const int32_t* widths;
+  int32_t width_levels;
 } sidbeam_request;
 #define SIDBEAM_REQUEST_INIT \
-  { (uint32_t)sizeof(sidbeam_request), 0, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0 }
+  { (uint32_t)sizeof(sidbeam_request), 0, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, 0 }
 
 /* Counted since creation. Percentiles are of finished requests, to 4 %, in microseconds: P50, P90, P99, P99.9. */
 typedef struct sidbeam_runner_stats {

@@ -4,6 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -69,10 +70,23 @@ struct SlotSampling {
   const int64_t* draws = nullptr;  // [width] in host memory; nullptr: 0, 1 ...
 };
 
+// Most beams of a slot at each level.
+struct LevelWidths {
+  const int32_t* widths = nullptr;  // [levels] in host memory, the last of which goes on; 0: `most`
+  int32_t levels = 0;               // 0: `most` at every level
+  int32_t most = 0;                 // M
+
+  int32_t at(int32_t level) const {
+    const int32_t width = levels > 0 ? widths[std::min(level, levels - 1)] : 0;
+    return width > 0 ? width : most;
+  }
+};
+
 // A slot to be started.
 struct SlotStart {
   Constraint* constraint = nullptr;
-  int32_t slot = 0, width = 0;
+  int32_t slot = 0;
+  LevelWidths widths;
   RowSettings settings{0.0F, 0.0F};  // 0: not given
   int32_t prefix_length = 0;
   const int32_t* prefix = nullptr;  // in host memory

@@ -15,6 +15,8 @@ class Constraint : public RefCounted<Constraint> {
  public:
   virtual ~Constraint() = default;
   virtual const IndexView& view() const = 0;
+  // Items that have several SIDs. The first call looks for them and may throw.
+  virtual const RepeatsView& repeats() const = 0;
   // The index on a device with these kinds of sections; null if it is not there.
   virtual Ref<Upload> find_upload(int32_t device_id, int32_t kinds) const = 0;
   // The same, uploading it first if necessary.

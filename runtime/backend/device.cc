@@ -52,4 +52,14 @@ int64_t Upload::finish(const IndexView& view, bool verify) {
   return damage;
 }
 
+void Upload::bring_repeats(const RepeatsView& repeats, void* stream) {
+  if (repeats.count == 0) return;
+  const DevicePlugin& plugin = device_->plugin();  // refuses a forked child, which the mutex could hold up for ever
+  const std::lock_guard lock(bringing_);
+  if (repeat_bytes_ > 0) return;
+  int64_t bytes = 0;
+  call_plugin(plugin.upload_repeats, handle_, &repeats, stream, &bytes);
+  repeat_bytes_ = bytes;
+}
+
 }  // namespace sidbeam

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -81,13 +82,16 @@ class Upload final : public RefCounted<Upload> {
   const Device& device() const { return *device_; }
   UploadHandle* handle() const { return handle_; }
   int32_t kinds() const { return kinds_; }
-  int64_t bytes() const { return bytes_; }
+  int64_t bytes() const { return bytes_ + repeat_bytes_.load(std::memory_order_relaxed); }
   const uint8_t* base() const { return base_; }  // on the device
   void copy(int64_t at, const void* from, int64_t bytes) {
     call_plugin(device_->plugin().upload_copy, handle_, at, from, bytes);
   }
   // Waits for the copies; returns the number of faults where `verify` looks for them.
   int64_t finish(const IndexView& view, bool verify);
+  // Sees to it that the copy knows these repeats of its index, for work that comes after; on a stream that is not
+  // captured, the first time. Any number of threads may call at a time.
+  void bring_repeats(const RepeatsView& repeats, void* stream);
   // What is enqueued on the stream by now may use it.
   void mark(void* stream) const { device_->plugin().upload_mark(handle_, stream); }
   // Work of a session or set of `device` that is gone may use it.
@@ -99,6 +103,8 @@ class Upload final : public RefCounted<Upload> {
   const uint8_t* base_ = nullptr;
   int32_t kinds_;
   int64_t bytes_;
+  std::mutex bringing_;  // of repeats
+  std::atomic<int64_t> repeat_bytes_{0};
 };
 
 }  // namespace sidbeam

@@ -33,7 +33,8 @@ inline constexpr int64_t kUploadHeaderBytes =
     (static_cast<int64_t>(sizeof(IndexView)) + 8 + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
 
 struct DeviceStart {
-  int32_t slot = 0, width = 0;
+  int32_t slot = 0;
+  LevelWidths widths;
   RowSettings settings{0.0F, 0.0F};          // 0: not given
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
   UploadHandle* upload = nullptr;
@@ -57,6 +58,10 @@ struct DevicePlugin {
   // Stores the view, whose pointers are device addresses, and waits for all copies; *damage gets the number of faults.
   sidbeam_status (*upload_finish)(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
                                   sidbeam_error* err);
+  // Copies what is known of items with several SIDs, in host memory, beside a finished upload, and shows its view to
+  // it; once. Waits. `stream`, of the call that needs it, must not be captured. *bytes gets the size of the copy.
+  sidbeam_status (*upload_repeats)(UploadHandle* upload, const RepeatsView* repeats, void* stream, int64_t* bytes,
+                                   sidbeam_error* err);
   // Declares that work enqueued on the stream so far may use the upload. upload_free frees the memory after that work,
   // without waiting.
   void (*upload_mark)(UploadHandle* upload, void* stream);

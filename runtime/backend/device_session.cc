@@ -35,7 +35,6 @@ std::vector<int32_t> list_of(const int32_t* slots, int64_t count) {
 struct HeldSlot {
   Ref<Constraint> constraint;
   Ref<Upload> upload;  // of its index; null: the session's own
-  int32_t width = 0;
 };
 
 class DeviceSession final : public SessionBackend {
@@ -46,7 +45,9 @@ class DeviceSession final : public SessionBackend {
         fewest_columns_(fewest_columns(shape.vocabulary, constraint.view())),
         index_(&constraint.view()),
         upload_(constraint.bring_upload(device_->id(), kinds_for(shape.strategy, constraint.view()))),
-        slots_(static_cast<size_t>(shape.slots)) {
+        levels_(shape.levels),
+        slots_(static_cast<size_t>(shape.slots)),
+        widths_(static_cast<size_t>(shape.slots) * static_cast<size_t>(shape.levels)) {
     call_plugin(plugin().session_create, device_->handle(), &shape, &handle_);
   }
   DeviceSession(const DeviceSession&) = delete;
@@ -83,9 +84,7 @@ class DeviceSession final : public SessionBackend {
     call_plugin(plugin().session_read, handle_, stream, &out);
     return out;
   }
-  void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const override {
-    call_plugin(plugin().session_items, handle_, list_of(slots, count).data(), count, &out);
-  }
+  void items(const int32_t* slots, int64_t count, const sidbeam_items& out) const override;
   SessionCounts counts() const override {
     SessionCounts out;
     call_plugin(plugin().session_stats, handle_, &out.counters, &out.memory_bytes);
@@ -94,6 +93,8 @@ class DeviceSession final : public SessionBackend {
 
  private:
   const DevicePlugin& plugin() const { return device_->plugin(); }
+  int32_t* widths_of(int32_t slot) { return widths_.data() + static_cast<size_t>(slot) * static_cast<size_t>(levels_); }
+  Upload* copy_of(const HeldSlot& slot) const { return slot.upload ? slot.upload.get() : upload_.get(); }
   Ref<Upload> upload_for(const Constraint& constraint, int64_t i) const;
   void hold(int64_t slot, HeldSlot next, void* stream);
 
@@ -102,8 +103,12 @@ class DeviceSession final : public SessionBackend {
   int64_t fewest_columns_;
   const IndexView* index_;       // of the session's own constraint
   Ref<Upload> upload_;           // its copy here, for the life of the session
+  int32_t levels_;               // L
   std::vector<HeldSlot> slots_;  // [S]
+  std::vector<int32_t> widths_;  // [S, L]
   DeviceSessionHandle* handle_ = nullptr;
+  // Items have been asked for distinct, so that every started slot's copy knows its repeats: a graph may ask again.
+  mutable bool lists_distinct_ = false;
 };
 
 // The upload with which entry i of a start decodes.
@@ -134,13 +139,25 @@ void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) 
   for (int64_t i = 0; i < count; ++i) {
     const SlotStart& start = starts[i];
     uploads.push_back(upload_for(*start.constraint, i));
-    there.push_back({start.slot, start.width, start.settings, start.prefix_length, static_cast<int32_t>(codes.size()),
+    if (lists_distinct_) uploads.back()->bring_repeats(start.constraint->repeats(), stream);
+    there.push_back({start.slot, start.widths, start.settings, start.prefix_length, static_cast<int32_t>(codes.size()),
                      uploads.back()->handle(), start.sampling});
     if (start.prefix_length > 0) codes.insert(codes.end(), start.prefix, start.prefix + start.prefix_length);
   }
   call_plugin(plugin().session_start, handle_, there.data(), count, codes.data(), stream);
-  for (size_t i = 0; i < there.size(); ++i)
-    hold(there[i].slot, {Ref<Constraint>::share(starts[i].constraint), std::move(uploads[i]), there[i].width}, stream);
+  for (size_t i = 0; i < there.size(); ++i) {
+    hold(there[i].slot, {Ref<Constraint>::share(starts[i].constraint), std::move(uploads[i])}, stream);
+    for (int32_t l = 0; l < levels_; ++l) widths_of(there[i].slot)[l] = there[i].widths.at(l);
+  }
+}
+
+void DeviceSession::items(const int32_t* slots, int64_t count, const sidbeam_items& out) const {
+  if (out.distinct != 0 && !lists_distinct_) {
+    for (const HeldSlot& slot : slots_)
+      if (slot.constraint) copy_of(slot)->bring_repeats(slot.constraint->repeats(), out.stream);
+    lists_distinct_ = true;
+  }
+  call_plugin(plugin().session_items, handle_, list_of(slots, count).data(), count, &out);
 }
 
 void DeviceSession::stop(const int32_t* slots, int64_t count, void* stream) {
@@ -154,7 +171,7 @@ void DeviceSession::take_beams(const StepLists& lists, int64_t count, SessionBac
   for (int64_t i = 0; i < count; ++i) {
     const int32_t slot = lists.slots[i];
     const HeldSlot &own = slots_[static_cast<size_t>(slot)], &target = from.slots_[static_cast<size_t>(slot)];
-    check_take(slot, {own.constraint.get(), own.width}, {target.constraint.get(), target.width});
+    check_take(slot, levels_, {own.constraint.get(), widths_of(slot)}, {target.constraint.get(), from.widths_of(slot)});
   }
   call_plugin(plugin().session_take, handle_, from.handle_, lists.slots_there, count, stream);
 }

@@ -5,14 +5,16 @@
 
 namespace sidbeam {
 
-void check_take(int32_t slot, const TakenSlot& draft, const TakenSlot& target) {
+void check_take(int32_t slot, int32_t levels, const TakenSlot& draft, const TakenSlot& target) {
   if (draft.constraint != target.constraint)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "slot %d of the draft follows another constraint, expected that of the target: the same version of an index",
          slot);
-  if (draft.width < target.width)
-    fail(SIDBEAM_INVALID_ARGUMENT, "slot %d of the draft has width %d, expected at least %d, that of the target", slot,
-         draft.width, target.width);
+  for (int32_t l = 0; l < levels; ++l)
+    if (draft.widths[l] < target.widths[l])
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "slot %d of the draft has width %d at level %d, expected at least %d, the target's", slot, draft.widths[l],
+           l, target.widths[l]);
 }
 
 }  // namespace sidbeam

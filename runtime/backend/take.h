@@ -10,10 +10,10 @@ class Constraint;  // backend/constraint.h
 
 struct TakenSlot {
   const Constraint* constraint = nullptr;
-  int32_t width = 0;
+  const int32_t* widths = nullptr;  // [levels]
 };
 
 // Throws if `draft` cannot take over the beams of `target`, which are those of the same slot.
-void check_take(int32_t slot, const TakenSlot& draft, const TakenSlot& target);
+void check_take(int32_t slot, int32_t levels, const TakenSlot& draft, const TakenSlot& target);
 
 }  // namespace sidbeam

@@ -91,6 +91,7 @@ constexpr sidbeam_api kApi = {
     sidbeam_index_write,
     sidbeam_builder_add_arrow,
     sidbeam_arrow_inspect,
+    sidbeam_index_items,
 };
 
 // Entries stay where they are for ever.

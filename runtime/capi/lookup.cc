@@ -5,6 +5,7 @@
 #include "capi/guard.h"
 #include "decode/objects.h"
 #include "index/read/children.h"
+#include "index/read/item_lists.h"
 #include "index/read/items.h"
 #include "sidbeam/index.h"
 
@@ -94,6 +95,32 @@ sidbeam_status sidbeam_index_item_rows(const sidbeam_index* index, int64_t ordin
     const OrdinalRange range = item_rows(view, static_cast<uint64_t>(ordinal));
     *lo = static_cast<int64_t>(range.lo);
     *hi = static_cast<int64_t>(range.hi);
+  });
+}
+
+sidbeam_status sidbeam_index_items(const sidbeam_index* index, const int64_t* ordinals, int64_t count,
+                                   int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows,
+                                   int64_t* offsets, int32_t* truncated, sidbeam_error* err) {
+  return guarded(err, [&] {
+    const IndexView& view = view_of(index);
+    check_item_lists({limit_per_sid, limit}, distinct, item_rows, offsets);
+    require(offsets, "offsets");
+    if (count < 0) fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(count));
+    if (count > 0) require(ordinals, "ordinals");
+    for (int64_t i = 0; i < count; ++i)
+      if (ordinals[i] < -1 || ordinals[i] >= static_cast<int64_t>(view.sids))
+        fail(SIDBEAM_INVALID_ARGUMENT, "ordinals[%lld] is %lld, expected -1..%llu", static_cast<long long>(i),
+             static_cast<long long>(ordinals[i]), static_cast<unsigned long long>(view.sids - 1));
+    const RepeatsView* repeats = distinct != 0 ? &index->find_repeats() : nullptr;
+    OrdinalSet earlier(index->runtime->allocator, repeats != nullptr ? count : 0);
+    earlier.clear();
+    ItemList rows({limit_per_sid, limit}, item_rows);
+    for (int64_t i = 0; i < count; ++i) {
+      offsets[i] = rows.count();
+      rows.append(view, repeats, earlier, ordinals[i]);
+    }
+    offsets[count] = rows.count();
+    if (truncated != nullptr) *truncated = rows.truncated() ? 1 : 0;
   });
 }
 

@@ -1,6 +1,7 @@
 // What beams stand for: SIDs, ordinals, item rows.
 // SPDX-License-Identifier: Apache-2.0
 #include "decode/session.h"
+#include "index/read/item_lists.h"
 #include "support/error.h"
 #include "support/strides.h"
 
@@ -12,14 +13,7 @@ void check_items(const sidbeam_session& session, const int32_t* slots, int64_t c
     if (slots[i] < 0 || slots[i] >= session.slots)
       fail(SIDBEAM_INVALID_ARGUMENT, "slots[%lld] is %d, expected 0..%d", static_cast<long long>(i), slots[i],
            session.slots - 1);
-  if (out.limit_per_sid < 0)
-    fail(SIDBEAM_INVALID_ARGUMENT, "limit_per_sid is %lld, expected at least 0",
-         static_cast<long long>(out.limit_per_sid));
-  if (out.item_rows != nullptr && out.offsets == nullptr)
-    fail(SIDBEAM_INVALID_ARGUMENT, "offsets is NULL, expected a buffer beside item_rows");
-  if (out.limit < (out.item_rows != nullptr ? 1 : 0))
-    fail(SIDBEAM_INVALID_ARGUMENT, "limit is %lld, expected at least %d%s", static_cast<long long>(out.limit),
-         out.item_rows != nullptr ? 1 : 0, out.item_rows != nullptr ? ", the stride of item_rows" : "");
+  check_item_lists({out.limit_per_sid, out.limit}, out.distinct, out.item_rows, out.offsets);
   if (out.item_rows != nullptr) check_stride("limit", count, out.limit);
 }
 

@@ -10,6 +10,7 @@
 #include "backend/device.h"
 #include "backend/upload.h"
 #include "index/index.h"
+#include "index/read/repeats.h"
 #include "index/read/used_codes.h"
 #include "support/cpu_target.h"
 #include "support/memory.h"
@@ -32,12 +33,16 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   sidbeam::UsedCodes used_codes;
   mutable std::atomic<int32_t> verified{SIDBEAM_VERIFY_HEADER};  // SIDBEAM_VERIFY_*; rises
   sidbeam::Uploads uploads;
+  sidbeam::LazyRepeats repeats;
+
+  const sidbeam::RepeatsView& find_repeats() const { return repeats.of(index.view, runtime->allocator); }
 };
 
 struct sidbeam_constraint final : sidbeam::Constraint {
   sidbeam::Ref<sidbeam_index> index;
 
   const sidbeam::IndexView& view() const override { return index->index.view; }
+  const sidbeam::RepeatsView& repeats() const override { return index->find_repeats(); }
   sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) const override {
     return index->uploads.find(device_id, kinds);
   }

@@ -53,10 +53,34 @@ void check_prefix(const IndexView& index, const StartList& list, int64_t i) {
            prefix[l], index.level[l].codes - 1);
 }
 
-void check_width(const sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
-  if (args.widths != nullptr && (args.widths[i] < 0 || args.widths[i] > session.beams))
-    fail(SIDBEAM_INVALID_ARGUMENT, "widths[%lld] is %d, expected 1..%d, or 0 for %d", static_cast<long long>(i),
-         args.widths[i], session.beams, session.beams);
+void check_width_levels(const sidbeam_session& session, const sidbeam_start_args& args) {
+  const bool draws = session.mode == SIDBEAM_MODE_SAMPLE;
+  const int32_t most = draws ? 1 : session.levels;
+  if (args.width_levels < 0 || args.width_levels > most)
+    fail(SIDBEAM_INVALID_ARGUMENT, "width_levels is %d, expected 0..%d%s", args.width_levels, most,
+         draws ? " in mode SAMPLE, whose draws stay in their rows" : ", the session's levels");
+  if (args.width_levels > 0 && args.widths == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "widths is NULL, expected [count, %d], since width_levels is %d", args.width_levels,
+         args.width_levels);
+}
+
+LevelWidths checked_widths(const sidbeam_session& session, const sidbeam_start_args& args, int64_t i) {
+  if (args.widths == nullptr) return {nullptr, 0, session.beams};
+  const int32_t levels = std::max(args.width_levels, 1);
+  const LevelWidths widths{args.widths + i * levels, levels, session.beams};
+  for (int32_t l = 0; l < levels; ++l) {
+    char what[48];
+    const auto entry = static_cast<long long>(i);
+    std::snprintf(what, sizeof what, args.width_levels > 0 ? "widths[%lld][%d]" : "widths[%lld]", entry, l);
+    if (widths.widths[l] < 0 || widths.widths[l] > session.beams)
+      fail(SIDBEAM_INVALID_ARGUMENT, "%s is %d, expected 1..%d, or 0 for %d", what, widths.widths[l], session.beams,
+           session.beams);
+    if (session.mode == SIDBEAM_MODE_STOCHASTIC && l > 0 && widths.at(l) > widths.at(l - 1))
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "%s is %d, expected at most %d, the width before: in mode STOCHASTIC none may rise", what, widths.at(l),
+           widths.at(l - 1));
+  }
+  return widths;
 }
 
 void check_temperatures(const sidbeam_start_args& args, int64_t i) {
@@ -104,18 +128,17 @@ SlotStart checked_start(sidbeam_session& session, const StartList& list, int64_t
   const sidbeam_start_args& args = list.args;
   SlotStart start;
   start.slot = session.named.take(args.slots, i);
-  check_width(session, args, i);
+  start.widths = checked_widths(session, args, i);
   check_temperatures(args, i);
   check_constraint(session, args, i);
   start.constraint = constraint_of(session, args, i);
   check_prefix(start.constraint->view(), list, i);
-  start.width = args.widths != nullptr && args.widths[i] > 0 ? args.widths[i] : session.beams;
   start.settings = {args.inverse_temperatures != nullptr ? args.inverse_temperatures[i] : 0.0F,
                     args.soft_caps != nullptr ? args.soft_caps[i] : 0.0F};
   start.prefix_length = list.prefix_length(i);
   start.prefix = list.prefixes.of(i);
   if (args.sampling != nullptr)
-    start.sampling = sampling_of(sampling_call(session, list.count), *args.sampling, i, start.width);
+    start.sampling = sampling_of(sampling_call(session, list.count), *args.sampling, i, start.widths.at(0));
   return start;
 }
 
@@ -125,6 +148,7 @@ void start_slots(sidbeam_session& session, const sidbeam_start_args& args) {
   StartList list{args, listed_slots(session, args.slots, args.count), {}};
   check_start_lists(*session.backend, args);
   check_sampling_of_mode(session, args, list.count);
+  check_width_levels(session, args);
   if (args.prefixes != nullptr && args.prefix_lengths == nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "prefix_lengths is NULL, expected the lengths of prefixes");
   if (args.prefixes != nullptr)

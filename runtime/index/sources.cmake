@@ -24,10 +24,12 @@ target_sources(sidbeam_core PRIVATE
   index/build/scan.cc
   index/build/sorted.cc
   index/read/children.cc
+  index/read/item_lists.cc
   index/read/items.cc
   index/read/lookup.cc
   index/read/open.cc
   index/read/prefix_states.cc
+  index/read/repeats.cc
   index/read/used_codes.cc
   index/verify/bulk_kernels.cc
   index/verify/explain.cc

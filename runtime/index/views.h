@@ -78,6 +78,14 @@ struct TailView {
   const uint64_t* splits = nullptr;  // if present, holds the split bits; tokens are then plain codes
 };
 
+// Item rows whose item has several; see read/repeats.h. Derived from sound or damaged ids alike, and so itself sound.
+struct RepeatsView {
+  uint64_t count = 0;           // rows; 0: every item has one
+  uint64_t repeated = 0;        // items that have several
+  UintArray rows, items;        // [count] ascending; which of the repeated items each belongs to
+  UintArray offsets, ordinals;  // [repeated + 1], [count]: of each of these items, ascending
+};
+
 enum class IdType : uint8_t { kI64 = 0, kU64 = 1, kString = 2 };
 
 struct HashView {
@@ -111,6 +119,7 @@ struct IndexView {
   const uint64_t* name_offsets = nullptr;  // [items + 1], with string ids
   const char* names = nullptr;             // [name_bytes]
   uint64_t name_bytes = 0;
+  RepeatsView repeats;  // of a copy on a device, once it is there; the host's are LazyRepeats
 };
 
 // The largest number of codes of any level, not including the end.

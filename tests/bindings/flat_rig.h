@@ -98,8 +98,8 @@ static inline int64_t returned(void) {
 
 /* Starts and steps of all slots of a rig's session, every beam fed with `halving`. */
 static inline void rig_start(const rig* r, sidbeam_error* error) {
-  flat_session_start(r->session, no_i32, RIG_SLOTS, no_i64, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING,
-                     error);
+  flat_session_start(r->session, no_i32, RIG_SLOTS, no_i64, no_i32, 0, no_i32, no_i32, 0, no_f32, no_f32, 0,
+                     NO_SAMPLING, error);
 }
 static inline void rig_step(const rig* r, sidbeam_error* error) {
   flat_session_step(r->session, no_i32, (flat_memory){(void*)(uintptr_t)halving}, 4, SIDBEAM_DTYPE_F32,

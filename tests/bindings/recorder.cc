@@ -206,7 +206,8 @@ sidbeam_status WRAP(session_start)(sidbeam_session* session, const sidbeam_start
   const int64_t count = named_slots(args->slots, args->count, beams);
   now.writer->field("slots", args->slots, count);
   write_indexes(args->constraints, count);
-  now.writer->field("widths", args->widths, count);
+  now.writer->field("widths", args->widths, count * std::max(args->width_levels, 1));
+  now.writer->field("width_levels", args->width_levels);
   now.writer->field("inverse_temperatures", args->inverse_temperatures, count);
   now.writer->field("soft_caps", args->soft_caps, count);
   if (args->prefixes != nullptr) {
@@ -259,6 +260,7 @@ sidbeam_status WRAP(session_get_items)(const sidbeam_session* session, const int
   now.writer->field("slots", slots, count);
   now.writer->field("limit_per_sid", out->limit_per_sid);
   now.writer->field("limit", out->limit);
+  now.writer->field("distinct", out->distinct);
   now.writer->field("with_item_rows", out->item_rows != nullptr ? 1 : 0);
   if (status == SIDBEAM_OK) write_items(named_slots(slots, count, beams), beams, *out);
   return status;

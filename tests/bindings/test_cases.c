@@ -51,11 +51,12 @@ static flat_in_i64 handles_of(int64_t* numbers) {
 static void start(void) {
   int64_t numbers[64];
   const flat_in_i32 slots = in_i32("slots"), prefixes = in_i32("prefixes");
-  flat_session_start(state.session, slots, slots.count, handles_of(numbers), in_i32("widths"), prefixes,
-                     in_i32("prefix_lengths"), prefixes.data == NULL ? 0 : number_of(now, "prefix_stride"),
-                     in_f32("inverse_temperatures"), in_f32("soft_caps"), 0, in_i64("seeds"), in_i64("requests"),
-                     in_i64("draws"), find_field(now, "draw_stride", FIELD_I64) ? number_of(now, "draw_stride") : 0,
-                     in_i32("top_ks"), in_f32("top_ps"), in_f32("noise_scales"), &err);
+  flat_session_start(state.session, slots, slots.count, handles_of(numbers), in_i32("widths"),
+                     i32_of("width_levels"), prefixes, in_i32("prefix_lengths"),
+                     prefixes.data == NULL ? 0 : number_of(now, "prefix_stride"), in_f32("inverse_temperatures"),
+                     in_f32("soft_caps"), 0, in_i64("seeds"), in_i64("requests"), in_i64("draws"),
+                     find_field(now, "draw_stride", FIELD_I64) ? number_of(now, "draw_stride") : 0, in_i32("top_ks"),
+                     in_f32("top_ps"), in_f32("noise_scales"), &err);
 }
 
 static void step(void) {
@@ -93,8 +94,8 @@ static void items(void) {
   const flat_out_i64 none = {NULL, 0}, ordinals = out_i64(all), offsets = out_i64(all + count);
   const flat_out_i64 item_rows = i32_of("with_item_rows") ? out_i64(count * limit) : none;
   const flat_out_i32 sids = out_i32(in_i32("want_sids").count), lengths = out_i32(all), cut = out_i32(count);
-  flat_session_get_items(state.session, slots, slots.count, number_of(now, "limit_per_sid"), limit, ordinals, sids,
-                         lengths, item_rows, offsets, cut, 0, &err);
+  flat_session_get_items(state.session, slots, slots.count, number_of(now, "limit_per_sid"), limit, i32_of("distinct"),
+                         ordinals, sids, lengths, item_rows, offsets, cut, 0, &err);
   if (err.code == 0) {
     same_i64("want_ordinals", ordinals.data);
     same_i32("want_sids", sids.data);

@@ -58,9 +58,9 @@ static void a_closed_constraint_in_a_list_is_refused_and_the_others_are_let_go(v
   OKAY(other = flat_constraint_create(r.index, &err));
   flat_close(other);
   const flat_in_i64 list = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)other);
-  REFUSED(
-      flat_session_start(r.session, no_i32, 2, list, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING, &err),
-      SIDBEAM_BAD_STATE, "constraint is closed");
+  REFUSED(flat_session_start(r.session, no_i32, 2, list, no_i32, 0, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING,
+                             &err),
+          SIDBEAM_BAD_STATE, "constraint is closed");
   REFUSED(flat_constraint_set_create(r.runtime, list, no_i64, no_i32, no_i64, -1, 0, 0, &err), SIDBEAM_BAD_STATE,
           "constraint is closed");
   const flat_in_i64 mixed = IN_I64((int64_t)(intptr_t)r.constraint, (int64_t)(intptr_t)r.index);

@@ -137,22 +137,22 @@ static void check_best_scores(const rig* r, float first, float second) {
 /* halving is -1 at code 0, which both slots begin with. */
 static void temperatures_of_a_slot_serve_its_steps_unless_a_step_brings_its_own(void) {
   rig r = make_rig(1);
-  OKAY(flat_session_start(r.session, no_i32, 0, no_i64, no_i32, no_i32, no_i32, 0, IN_F32(0, 2), no_f32, 0, NO_SAMPLING,
-                          &err));
+  OKAY(flat_session_start(r.session, no_i32, 0, no_i64, no_i32, 0, no_i32, no_i32, 0, IN_F32(0, 2), no_f32, 0,
+                          NO_SAMPLING, &err));
   OKAY(step_slots(&r, no_i32, no_i32, no_f32, no_f32));
   check_best_scores(&r, -1, -2);
   OKAY(rig_start(&r, &err)); /* without: the slot forgets */
   OKAY(step_slots(&r, no_i32, no_i32, no_f32, no_f32));
   check_best_scores(&r, -1, -1);
-  OKAY(flat_session_start(r.session, no_i32, 2, no_i64, no_i32, no_i32, no_i32, 0, IN_F32(4, 2), no_f32, 0, NO_SAMPLING,
-                          &err));
+  OKAY(flat_session_start(r.session, no_i32, 2, no_i64, no_i32, 0, no_i32, no_i32, 0, IN_F32(4, 2), no_f32, 0,
+                          NO_SAMPLING, &err));
   OKAY(step_slots(&r, no_i32, no_i32, IN_F32(8, 0), no_f32));
   check_best_scores(&r, -8, -2);
-  SHORT(flat_session_start(r.session, no_i32, 0, no_i64, no_i32, no_i32, no_i32, 0, IN_F32(1), no_f32, 0, NO_SAMPLING,
-                           &err),
+  SHORT(flat_session_start(r.session, no_i32, 0, no_i64, no_i32, 0, no_i32, no_i32, 0, IN_F32(1), no_f32, 0,
+                           NO_SAMPLING, &err),
         "inverse_temperatures has 1 elements, expected at least 2");
-  SHORT(flat_session_start(r.session, no_i32, 0, no_i64, no_i32, no_i32, no_i32, 0, no_f32, IN_F32(1), 0, NO_SAMPLING,
-                           &err),
+  SHORT(flat_session_start(r.session, no_i32, 0, no_i64, no_i32, 0, no_i32, no_i32, 0, no_f32, IN_F32(1), 0,
+                           NO_SAMPLING, &err),
         "soft_caps has 1 elements, expected at least 2");
   free_rig(&r);
   CHECK_INT(returned(), 1);
@@ -160,7 +160,7 @@ static void temperatures_of_a_slot_serve_its_steps_unless_a_step_brings_its_own(
 
 static void start_at(const rig* r, flat_in_i32 slots, int64_t count, flat_in_i32 prefixes, flat_in_i32 lengths,
                      int64_t stride) {
-  flat_session_start(r->session, slots, count, no_i64, no_i32, prefixes, lengths, stride, no_f32, no_f32, 0,
+  flat_session_start(r->session, slots, count, no_i64, no_i32, 0, prefixes, lengths, stride, no_f32, no_f32, 0,
                      NO_SAMPLING, &err);
 }
 
@@ -169,10 +169,13 @@ static void a_start_checks_every_list(void) {
   flat_handle* s = r.session;
   const flat_in_i32 one = IN_I32(1);
   SHORT(start_at(&r, one, 2, no_i32, no_i32, 0), "slots has 1 elements, expected at least 2");
-  SHORT(flat_session_start(s, no_i32, 0, IN_I64(0), no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING, &err),
+  SHORT(flat_session_start(s, no_i32, 0, IN_I64(0), no_i32, 0, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING, &err),
         "constraints has 1 elements, expected at least 2");
-  SHORT(flat_session_start(s, no_i32, 2, no_i64, one, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING, &err),
+  SHORT(flat_session_start(s, no_i32, 2, no_i64, one, 0, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING, &err),
         "widths has 1 elements, expected at least 2");
+  SHORT(flat_session_start(s, no_i32, 2, no_i64, IN_I32(1, 2), 2, no_i32, no_i32, 0, no_f32, no_f32, 0, NO_SAMPLING,
+                           &err),
+        "widths has 2 elements, expected at least 4");
   SHORT(start_at(&r, no_i32, 2, IN_I32(0, 0, 0, 0), one, 2), "prefix_lengths has 1 elements, expected at least 2");
   SHORT(start_at(&r, no_i32, 2, IN_I32(0, 0, 0), IN_I32(1, 1), 2), "prefixes has 3 elements, expected at least 4");
   SHORT(start_at(&r, no_i32, 0, IN_I32(0, 0, 0, 0, 0), IN_I32(1, 1), 0),
@@ -182,8 +185,8 @@ static void a_start_checks_every_list(void) {
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT); /* a prefix longer than its stride */
   start_at(&r, one, -1, no_i32, no_i32, 0);
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
-  OKAY(flat_session_start(s, one, 1, IN_I64(0), IN_I32(2), IN_I32(0, 1), IN_I32(2), 2, no_f32, no_f32, 0, NO_SAMPLING,
-                          &err));
+  OKAY(flat_session_start(s, one, 1, IN_I64(0), IN_I32(2), 0, IN_I32(0, 1), IN_I32(2), 2, no_f32, no_f32, 0,
+                          NO_SAMPLING, &err));
   SHORT(flat_session_stop(s, one, 2, 0, &err), "slots has 1 elements, expected at least 2");
   free_rig(&r);
   CHECK_INT(returned(), 1);
@@ -210,24 +213,24 @@ static void get_items_checks_every_buffer(void) {
   const flat_in_i32 slots = no_i32; /* all: 2 */
   flat_handle* s = r.session;
   OKAY(rig_start(&r, &err));
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, two, no, no, none, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, two, no, no, none, none, no, 0, &err),
         "ordinals has 2 elements, expected at least 8");
-  SHORT(flat_session_get_items(s, slots, 0, 0, 2, none, few, no, none, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 0, 0, 2, 0, none, few, no, none, none, no, 0, &err),
         "sids has 7 elements, expected at least 24");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, few, none, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, few, none, none, no, 0, &err),
         "lengths has 7 elements, expected at least 8");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, no, two, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, no, two, none, no, 0, &err),
         "item_rows has 2 elements, expected at least 4");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, no, none, two, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, no, none, two, no, 0, &err),
         "offsets has 2 elements, expected at least 10");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, none, no, no, none, none, (flat_out_i32){narrow, 1}, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, no, none, none, (flat_out_i32){narrow, 1}, 0, &err),
         "truncated has 1 elements, expected at least 2");
-  flat_session_get_items(s, slots, INT64_MAX, 0, 2, none, no, no, none, two, no, 0, &err);
+  flat_session_get_items(s, slots, INT64_MAX, 0, 2, 0, none, no, no, none, two, no, 0, &err);
   CHECK_TEXT(err.message, "offsets has 2 elements, expected at least 9223372036854775807");
   SHORT(flat_session_get_beams(s, two, &err), "out has 2 elements, expected at least 15");
   SHORT(flat_session_get_stats(s, none, &err), "out is missing, expected 6 elements");
-  OKAY(flat_session_get_items(s, slots, 2, 0, 2, OUT_I64(wide), OUT_I32(narrow), no, none, none, no, 0, &err));
-  OKAY(flat_session_get_items(s, slots, 0, 0, 0, none, no, no, none, OUT_I64(wide), no, 0, &err)); /* sizes alone */
+  OKAY(flat_session_get_items(s, slots, 2, 0, 2, 0, OUT_I64(wide), OUT_I32(narrow), no, none, none, no, 0, &err));
+  OKAY(flat_session_get_items(s, slots, 0, 0, 0, 0, none, no, no, none, OUT_I64(wide), no, 0, &err)); /* sizes alone */
   free_rig(&r);
   CHECK_INT(returned(), 1);
 }
@@ -271,8 +274,8 @@ static void a_map_of_a_middle_level_is_that_levels(void) {
   int64_t place[FLAT_BEAMS_COUNT] = {0};
   flat_handle* session;
   OKAY(session = session_with(&r, no_i64, IN_I32(1, 0, 3, 2), IN_I64(0, 4, 0))); /* of level 1 alone, after code 0 */
-  OKAY(flat_session_start(session, no_i32, 1, no_i64, no_i32, IN_I32(0), IN_I32(1), 1, no_f32, no_f32, 0, NO_SAMPLING,
-                          &err));
+  OKAY(flat_session_start(session, no_i32, 1, no_i64, no_i32, 0, IN_I32(0), IN_I32(1), 1, no_f32, no_f32, 0,
+                          NO_SAMPLING, &err));
   OKAY(flat_session_step(session, no_i32, (flat_memory){row}, 4, 0, 0, 0, 1, 1, 4, 0, 0, no_i32, no_f32, 0, 0, no_f32,
                          no_f32, 0, &err));
   OKAY(flat_session_get_beams(session, OUT_I64(place), &err));

@@ -37,7 +37,7 @@ static flat_handle* make_decoder(const rig* r, int32_t device_type) {
 
 static void enqueue(flat_handle* decoder, int32_t what, const void* states, int32_t device_type, int64_t* places) {
   flat_draft_decoder_enqueue(decoder, what, (flat_memory){(void*)(uintptr_t)states}, STATES, SIDBEAM_DTYPE_F32,
-                             device_type, 0, 1, LEVELS + 1, HIDDEN, 0, 0, no_i64, no_i32, 0,
+                             device_type, 0, 1, LEVELS + 1, HIDDEN, 0, 0, no_i64, no_i32, 0, 0,
                              (flat_out_i64){places, places == NULL ? 0 : FLAT_DRAFTS_COUNT}, &err);
 }
 
@@ -45,7 +45,7 @@ static void run(flat_handle* decoder, const void* states, int32_t device_type, i
   int32_t live[1], errors[1], sids[2 * LEVELS];
   float scores[2];
   flat_draft_decoder_run(decoder, (flat_memory){(void*)(uintptr_t)states}, STATES, SIDBEAM_DTYPE_F32, device_type, 0, 1,
-                         LEVELS + 1, HIDDEN, 0, 0, no_i64, no_i32, OUT_I32(live), OUT_I32(errors), OUT_I32(sids),
+                         LEVELS + 1, HIDDEN, 0, 0, no_i64, no_i32, 0, OUT_I32(live), OUT_I32(errors), OUT_I32(sids),
                          OUT_F32(scores), (flat_out_i64){ordinals, 2}, &err);
 }
 

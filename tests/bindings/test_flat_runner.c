@@ -63,7 +63,7 @@ static void take(found* out, sidbeam_error* error) {
 
 static found run(const runs* s) {
   found out = {{0}, {0}, {0}, {0}};
-  OKAY(flat_runner_run(s->runner, 7, HISTORY, 0, 0, 0, NULL, 0, 0, 0, OUT_I64(out.numbers), &err));
+  OKAY(flat_runner_run(s->runner, 7, HISTORY, 0, 0, no_i32, 0, NULL, 0, 0, 0, OUT_I64(out.numbers), &err));
   OKAY(take(&out, &err));
   CHECK_INT(out.numbers[FLAT_RESULT_TAG], 7);
   CHECK_INT(out.numbers[FLAT_RESULT_LIVE], BEAMS);
@@ -72,7 +72,7 @@ static found run(const runs* s) {
 }
 
 static int64_t submit(const runs* s, int64_t tag, sidbeam_error* error) {
-  return flat_runner_submit(s->runner, tag, HISTORY, 0, 0, 0, NULL, 0, 0, 0, error);
+  return flat_runner_submit(s->runner, tag, HISTORY, 0, 0, no_i32, 0, NULL, 0, 0, 0, error);
 }
 
 static void info_says_what_a_model_is(void) {
@@ -117,15 +117,15 @@ static void run_and_submit_give_the_same(void) {
 static void bad_requests_are_refused(void) {
   runs s = make_runs(1, 1, 0);
   int64_t numbers[FLAT_RESULT_COUNT] = {0};
-  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 2, 0, 0, NULL, 0, 0, 0, OUT_I64(numbers), &err),
+  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 2, 0, no_i32, 0, NULL, 0, 0, 0, OUT_I64(numbers), &err),
           SIDBEAM_INVALID_ARGUMENT, "tokens has 3 elements, expected a multiple of group, 2");
-  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 0, 0, 0, NULL, 0, 0, 0, (flat_out_i64){numbers, 2}, &err),
+  REFUSED(flat_runner_run(s.runner, 1, HISTORY, 0, 0, no_i32, 0, NULL, 0, 0, 0, (flat_out_i64){numbers, 2}, &err),
           SIDBEAM_INVALID_ARGUMENT, "out has 2 elements, expected at least 13");
-  flat_runner_submit(s.runner, 1, no_i32, 0, 0, 0, NULL, 0, 0, 0, &err);
+  flat_runner_submit(s.runner, 1, no_i32, 0, 0, no_i32, 0, NULL, 0, 0, 0, &err);
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
-  flat_runner_submit(s.runner, 1, HISTORY, 0, 0, 0, NULL, -5, 0, 0, &err);
+  flat_runner_submit(s.runner, 1, HISTORY, 0, 0, no_i32, 0, NULL, -5, 0, 0, &err);
   CHECK_INT(err.code, SIDBEAM_DEADLINE_EXCEEDED);
-  REFUSED(flat_runner_run(s.events, 1, HISTORY, 0, 0, 0, NULL, 0, 0, 0, OUT_I64(numbers), &err),
+  REFUSED(flat_runner_run(s.events, 1, HISTORY, 0, 0, no_i32, 0, NULL, 0, 0, 0, OUT_I64(numbers), &err),
           SIDBEAM_INVALID_ARGUMENT, "runner is events, expected a handle of it");
   OKAY(flat_runner_close(s.runner, &err));
   OKAY(flat_runner_close(s.runner, &err));
@@ -223,9 +223,9 @@ static void levels_are_adjusted(void) {
     CHECK_I32(got.sids, to.sid, 3);
     CHECK_INT(atomic_load(&to.levels), 3);
     to.refuse = 1;
-    REFUSED(
-        flat_runner_run(s.runner, 1, HISTORY, 0, 0, 0, NULL, 0, 0, 0, OUT_I64(((int64_t[FLAT_RESULT_COUNT]){0})), &err),
-        SIDBEAM_CANCELLED, "config.adjust ended the request");
+    REFUSED(flat_runner_run(s.runner, 1, HISTORY, 0, 0, no_i32, 0, NULL, 0, 0, 0,
+                            OUT_I64(((int64_t[FLAT_RESULT_COUNT]){0})), &err),
+            SIDBEAM_CANCELLED, "config.adjust ended the request");
     OKAY(flat_runner_close(s.runner, &err));
     for (int i = 0; i < 2; ++i) CHECK_INT(pthread_join(threads[i], NULL), 0);
     CHECK_INT(atomic_load(&to.wrong), 0);

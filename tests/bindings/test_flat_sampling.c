@@ -20,7 +20,7 @@ typedef struct sampling {
 } sampling;
 
 static void start(flat_handle* session, sampling s) {
-  flat_session_start(session, no_i32, 0, no_i64, no_i32, no_i32, no_i32, 0, no_f32, no_f32, 0, s.seeds, s.requests,
+  flat_session_start(session, no_i32, 0, no_i64, no_i32, 0, no_i32, no_i32, 0, no_f32, no_f32, 0, s.seeds, s.requests,
                      s.draws, s.draw_stride, s.top_ks, s.top_ps, s.noise_scales, &err);
 }
 

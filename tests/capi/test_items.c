@@ -306,6 +306,97 @@ static void beams_of_variable_length_know_their_length(void) {
   sidbeam_session_destroy(session);
 }
 
+/* Items 7 8 of ordinal 0, 8 of 1, 7 of 2, 5 of 3, 8 of 4. */
+static sidbeam_index* index_of_shared_items(int32_t id_type) {
+  static const int64_t ids[6] = {5, 8, 8, 8, 7, 7}, priorities[6] = {0, 0, 0, 0, 0, 9};
+  static const char* const names[6] = {"five", "eight", "eight", "eight", "seven", "seven"};
+  catalogue shared = small;
+  shared.id_type = id_type;
+  if (id_type == SIDBEAM_ID_STRING) {
+    shared.names = names;
+    shared.ids = NULL;
+  } else {
+    shared.ids = ids;
+  }
+  shared.priorities = priorities;
+  return make_index(&shared, SIDBEAM_KIND_TRIE);
+}
+
+/* The rows of ordinal 0 are 0 (7) and 1 (8), those of the others follow. */
+static void distinct_items_come_with_the_first_ordinal(void) {
+  static const int32_t types[3] = {SIDBEAM_ID_I64, SIDBEAM_ID_U64, SIDBEAM_ID_STRING};
+  for (int i = 0; i < 3; ++i) {
+    sidbeam_index* index = index_of_shared_items(types[i]);
+    int64_t rows[7] = {0}, offsets[6];
+    int32_t truncated = -1;
+    CHECK_OK(
+        sidbeam_index_items(index, (const int64_t[]){4, 0, -1, 3, 4}, 5, 0, 7, 0, rows, offsets, &truncated, &err));
+    CHECK_I64(rows, ((const int64_t[]){5, 0, 1, 4, 5}), 5);
+    CHECK_I64(offsets, ((const int64_t[]){0, 1, 3, 3, 4, 5}), 6);
+    CHECK_OK(
+        sidbeam_index_items(index, (const int64_t[]){4, 0, -1, 3, 4}, 5, 0, 7, 1, rows, offsets, &truncated, &err));
+    CHECK_I64(rows, ((const int64_t[]){5, 0, 4}), 3);
+    CHECK_I64(offsets, ((const int64_t[]){0, 1, 2, 2, 3, 3}), 6);
+    CHECK_INT(truncated, 0);
+    CHECK_OK(sidbeam_index_items(index, (const int64_t[]){0, 1, 3}, 3, 1, 2, 1, rows, offsets, &truncated, &err));
+    CHECK_I64(rows, ((const int64_t[]){0, 4}), 2); /* 8 was cut from ordinal 0, and is no item of 1 */
+    CHECK_INT(truncated, 1);
+    CHECK_OK(sidbeam_index_items(index, (const int64_t[]){2, 3, 0}, 3, 0, 0, 1, NULL, offsets, &truncated, &err));
+    CHECK_I64(offsets, ((const int64_t[]){0, 1, 2, 3}), 4); /* sizes alone */
+    CHECK_INT(truncated, 0);
+    CHECK_OK(sidbeam_index_items(index, NULL, 0, 0, 0, 1, NULL, offsets, NULL, &err));
+    CHECK_INT(offsets[0], 0);
+    sidbeam_index_release(index);
+  }
+}
+
+static void a_session_lists_distinct_items_and_limits_count_them(void) {
+  sidbeam_index* index = index_of_shared_items(SIDBEAM_ID_I64);
+  sidbeam_constraint* constraint = constrain(index);
+  sidbeam_session_config config = session_config(constraint);
+  sidbeam_session* session = make_session(&config);
+  sidbeam_constraint_release(constraint);
+  sidbeam_index_release(index);
+  int64_t item_rows[3], offsets[5];
+  int32_t truncated = -1;
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.limit = 3;
+  items.distinct = 1;
+  items.item_rows = item_rows;
+  items.offsets = offsets;
+  items.truncated = &truncated;
+  start_all(session);
+  for (int i = 0; i < 3; ++i) step_all(session, halving);
+  CHECK_OK(sidbeam_session_get_items(session, first, 1, &items, &err)); /* ordinals 0 3 2 4 */
+  CHECK_I64(item_rows, ((const int64_t[]){0, 1, 4}), 3);
+  CHECK_I64(offsets, ((const int64_t[]){0, 2, 3, 3, 3}), 5);
+  CHECK_INT(truncated, 0);
+  items.limit = 2;
+  CHECK_OK(sidbeam_session_get_items(session, first, 1, &items, &err));
+  CHECK_INT(truncated, 1);
+  items.distinct = 2;
+  CHECK_FAILS(sidbeam_session_get_items(session, first, 1, &items, &err), SIDBEAM_INVALID_ARGUMENT,
+              "distinct is 2, expected 0 or 1");
+  sidbeam_session_destroy(session);
+}
+
+static void lists_of_ordinals_are_checked(void) {
+  sidbeam_index* index = make_index(&small, SIDBEAM_KIND_TRIE);
+  int64_t rows[1], offsets[2];
+  const int64_t ordinal = 5;
+  CHECK_FAILS(sidbeam_index_items(index, &ordinal, 1, 0, 1, 0, rows, offsets, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "ordinals[0] is 5, expected -1..4");
+  CHECK_FAILS(sidbeam_index_items(index, NULL, 1, 0, 1, 0, rows, offsets, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "ordinals is NULL");
+  CHECK_FAILS(sidbeam_index_items(index, &ordinal, -1, 0, 1, 0, rows, offsets, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "count is -1, expected at least 0");
+  CHECK_FAILS(sidbeam_index_items(index, &ordinal, 1, 0, 1, 0, NULL, NULL, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "offsets is NULL");
+  CHECK_FAILS(sidbeam_index_items(index, &ordinal, 1, 0, 0, 0, rows, offsets, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
+              "limit is 0, expected at least 1");
+  sidbeam_index_release(index);
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(integer_ids_come_by_item_row),
@@ -321,6 +412,9 @@ int main(void) {
       TEST(a_zeroed_limit_asks_for_sizes),
       TEST(items_arguments_are_checked),
       TEST(beams_of_variable_length_know_their_length),
+      TEST(distinct_items_come_with_the_first_ordinal),
+      TEST(a_session_lists_distinct_items_and_limits_count_them),
+      TEST(lists_of_ordinals_are_checked),
   };
   return RUN_TESTS(tests);
 }

@@ -239,6 +239,23 @@ static void start_refuses_slots_and_widths_out_of_range(void) {
   sidbeam_session_destroy(session);
 }
 
+static void start_refuses_widths_per_level_that_do_not_fit(void) {
+  sidbeam_session* session = two_running_slots();
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  int32_t widths[6] = {4, 1, 0, 2, 5, 2};
+  args.width_levels = 3;
+  START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "widths is NULL, expected [count, 3], since width_levels is 3");
+  args.widths = widths;
+  START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "widths[1][1] is 5, expected 1..4, or 0 for 4");
+  widths[4] = -1;
+  START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "widths[1][1] is -1, expected 1..4");
+  args.width_levels = 4;
+  START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "width_levels is 4, expected 0..3, the session's levels");
+  args.width_levels = -1;
+  START_FAILS(session, &args, SIDBEAM_INVALID_ARGUMENT, "width_levels is -1, expected 0..3");
+  sidbeam_session_destroy(session);
+}
+
 static void start_refuses_prefixes_out_of_range(void) {
   sidbeam_session* session = two_running_slots();
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
@@ -361,6 +378,7 @@ int main(void) {
       TEST(variable_indexes_need_an_end_column),
       TEST(vocabularies_are_checked),
       TEST(start_refuses_slots_and_widths_out_of_range),
+      TEST(start_refuses_widths_per_level_that_do_not_fit),
       TEST(start_refuses_prefixes_out_of_range),
       TEST(start_refuses_constraints_that_do_not_fit),
       TEST(stop_refuses_slots_out_of_range),

@@ -207,7 +207,13 @@ static void a_draft_under_another_version_of_the_index_is_refused(void) {
   start.widths = &narrow;
   CHECK_OK(sidbeam_session_start(w.draft, &start, &err));
   CHECK_FAILS(sidbeam_speculation_begin(w.speculation, NULL, 0, &active, &err), SIDBEAM_INVALID_ARGUMENT,
-              "has width 1, expected at least 2");
+              "has width 1 at level 0, expected at least 2, the target's");
+  const int32_t widths[2] = {2, 1};
+  start.widths = widths;
+  start.width_levels = 2;
+  CHECK_OK(sidbeam_session_start(w.draft, &start, &err));
+  CHECK_FAILS(sidbeam_speculation_begin(w.speculation, NULL, 0, &active, &err), SIDBEAM_INVALID_ARGUMENT,
+              "has width 1 at level 1, expected at least 2");
   CHECK_INT(active, -1);
   CHECK_INT(tree().nodes, 0);
   step_all(w.target, halving); /* both are as they were */

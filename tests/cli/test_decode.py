@@ -26,7 +26,9 @@ def log_softmax(row, columns):
 
 
 def naive(sids, rows, beams, normalize="full", offsets=None, codes=None, end=None, valid=True):
-    """[(score, sid)], best first, ties by parent and token. The end is one past the codes of a level."""
+    """[(score, sid)], best first, ties by parent and token. The end is one past the codes of a level. `beams` may be a
+    list per level, whose last goes on."""
+    widths = beams if isinstance(beams, list) else [beams]
     offsets = offsets or [0] * len(rows)
     live = [(0.0, (), False)]
     for level, row in enumerate(rows):
@@ -50,7 +52,7 @@ def naive(sids, rows, beams, normalize="full", offsets=None, codes=None, end=Non
                     stop = token == codes[level]
                     candidates.append((-(score + value), parent, token, prefix if stop else prefix + (token,), stop))
         candidates.sort()
-        live = [(-c[0], c[3], c[4]) for c in candidates[:beams]]
+        live = [(-c[0], c[3], c[4]) for c in candidates[:widths[min(level, len(widths) - 1)]]]
     return [(score, prefix) for score, prefix, _ in live]
 
 
@@ -102,6 +104,15 @@ class Example(Decode):
                       "--json")
         self.assertIn('"score":-4.231,', out)
 
+    def test_distinct_items_come_once(self):
+        index = self.index(catalogue=[("7", [0]), ("5", [0]), ("7", [1]), ("8", [1]), ("5", [2])])
+        logits = self.logits([[0.0, 2, 1]])
+        def items(*options):
+            beams = self.json("decode", index, "--logits", logits, "--beams", 3, *options)["requests"][0]["beams"]
+            return [beam["items"] for beam in beams]
+        self.assertEqual(items(), [["7", "8"], ["5"], ["5", "7"]])
+        self.assertEqual(items("--distinct"), [["7", "8"], ["5"], []])
+
     def test_table(self):
         index = self.index("--codes", "4")
         rows = [[0.0, -1, -9, -0.5], [-1.0, 0, -2, 0], [-0.25, -4, -0.125, 0]]
@@ -146,6 +157,15 @@ class AgainstNaive(Decode):
                             found = sids.index(sid) if sid in sids else -1
                             self.assertEqual(beam["ordinal"], found, note)
                             self.assertEqual(beam["items"], [str(found)] if found >= 0 else [], note)
+
+    def test_widths_per_level(self):
+        for seed in range(20, 28):
+            generator, codes, sids, offsets, rows, index = self.random_case(seed, requests=2)
+            widths = [generator.randrange(1, 9) for _ in range(generator.randrange(1, len(codes) + 1))]
+            requests = self.decode(index, self.logits(rows), 8, "--offsets", ",".join(map(str, offsets)), "--widths",
+                                   ",".join(map(str, widths)))
+            for request, own in zip(requests, rows):
+                self.agree(request, naive(sids, own, widths, offsets=offsets, codes=codes), "seed %d" % seed)
 
     def test_approximate_strategies_return_only_valid_sids(self):
         for seed in range(6):
@@ -250,6 +270,8 @@ class Rows(Decode):
         for strategy in ["none", "hash_final"]:
             self.misused("--normalize: valid does not go with --strategy " + strategy, "decode", index, "--logits",
                          logits, "--beams", 2, "--strategy", strategy, "--normalize", "valid")
+        fails("--widths: 4 numbers, expected at most 3, one per level", "--widths", "1,1,1,1")
+        self.misused("--widths: 3, expected 1..2", "decode", index, "--logits", logits, "--beams", 2, "--widths", "3")
         variable = self.index("--variable-length", catalogue=[("1", [1]), ("2", [0, 1])], name="v.sidx")
         logits = self.logits([[0.0] * 4] * 2)
         self.fails("--end-column: expected, since the SIDs", "decode", variable, "--logits", logits, "--beams", 2)

@@ -104,6 +104,13 @@ class Answers(Draft):
                     self.assertEqual(beam["ordinal"], sids.index(sid) if sid in sids else -1)
                     self.assertEqual(beam["items"], [item for item, own in CATALOGUE.items() if own == sid])
 
+    def test_widths_per_level(self):
+        path = self.file(self.hidden(5, seed=6))
+        self.assertEqual(self.draft(path, "--beams", 4, "--widths", "1"), self.draft(path, "--beams", 1))
+        self.assertEqual(self.draft(path, "--beams", 9, "--widths", "4,4,4"), self.draft(path, "--beams", 4))
+        for request in self.draft(path, "--beams", 9, "--widths", "1,9"):
+            self.assertEqual(len({beam["sid"][0] for beam in request["beams"]}), 1)
+
     def test_one_request_without_its_dimension_and_f2(self):
         hidden = self.hidden(3, seed=2)
         expected = self.draft(self.file(hidden), "--beams", 3)

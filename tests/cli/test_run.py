@@ -57,6 +57,17 @@ class Answers(Run):
         scores = [beam["score"] for beam in request["beams"]]
         self.assertEqual(scores, sorted(scores, reverse=True))
 
+    def test_widths_per_level_and_distinct_items(self):
+        narrow = self.one("--tokens", "19,25,34", "--beams", 5, "--widths", "1,5")["beams"]
+        self.assertEqual(len({beam["sid"][0] for beam in narrow}), 1)
+        self.assertGreater(len({beam["sid"][0] for beam in self.one("--tokens", "19,25,34", "--beams", 5)["beams"]}), 1)
+        self.fails_run("--widths: 4 numbers, expected at most 3", "--tokens", "1", "--widths", "1,1,1,1")
+        self.misused("--widths: does not go with --speculate relaxed", "run", self.model, self.x, "--beams", 2,
+                     "--tokens", "1", "--draft", self.model, "--speculate", "relaxed", "--widths", "1")
+        self.x = self.index("--codes", "4", catalogue=[("7", sid) for sid in CATALOGUE.values()], name="y.sidx")
+        items = [beam["items"] for beam in self.one("--tokens", "19", "--beams", 7, "--distinct")["beams"]]
+        self.assertEqual(items, [["7"]] + [[]] * 6)
+
     def test_table(self):
         request = self.one("--tokens", "19,25,34", "--beams", 2)
         out = self.ok("run", self.model, self.x, *OFFSETS, "--tokens", "19,25,34", "--beams", 2)

@@ -114,6 +114,13 @@ class Sample(Decode):
         self.assertEqual((list(good), flagged["error"]), (["draws"], "bad_row"))
         self.assertEqual([d["ordinal"] for d in flagged["draws"]], [-1, -1])
 
+    def test_distinct_items_come_with_the_first_draw_of_them(self):
+        index = self.index(catalogue=[("7", [0]), ("7", [1]), ("8", [1])])
+        logits = self.write("f.npy", npy("<f4", [1, 2], [0.0, 0.0]))
+        report = self.json("sample", index, "--logits", logits, "--draws", 20, "--seed", 1, "--distinct")
+        items = [item for draw in report["requests"][0]["draws"] for item in draw["items"]]
+        self.assertEqual(sorted(items), ["7", "8"])
+
     def test_the_table_counts(self):
         out = self.ok("sample", self.file, "--logits", self.logits(self.rows), "--draws", 100, "--seed", 1)
         first, header, *lines = out.rstrip("\n").split("\n")

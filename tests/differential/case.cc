@@ -126,7 +126,7 @@ void draw_session(Dice& dice, Case* c) {
   if (dice.one_in(60)) c->beams = SIDBEAM_MAX_BEAMS;
   c->top_k = dice.one_in(2) ? 0 : 1 + dice.below(dice.among({2, 8, 50}));
   c->slots = 1 + dice.below(5);
-  c->widths = dice.one_in(3);
+  c->widths = dice.one_in(3) ? 1 + dice.below(2) : 0;
   c->prefixes = dice.one_in(3) ? 1 + dice.below(2) : 0;
   c->subsets = dice.one_in(2);
   c->restarts = dice.one_in(3);

@@ -54,7 +54,7 @@ struct Case {
   int64_t top_k = 0;
   int64_t beams = 1;
   int64_t slots = 1;
-  int64_t widths = 0;      // 1: slots differ in width
+  int64_t widths = 0;      // 1: slots differ in width; 2: and levels do
   int64_t prefixes = 0;    // 1: slots start at prefixes, of SIDs; 2: or of any codes
   int64_t subsets = 0;     // 1: steps name their slots
   int64_t restarts = 0;    // 1: slots stop and start again in the middle

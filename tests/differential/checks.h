@@ -35,7 +35,7 @@ struct Machine {
 // A slot from its start to its end, with its inputs and outputs: enough to repeat it elsewhere.
 struct Life {
   size_t catalogue = 0;
-  int width = 1;
+  std::vector<int32_t> widths;  // [levels]
   oracle::Sid prefix;
   Settings start;                         // what it was started with
   std::vector<std::vector<RawRow>> rows;  // [step][beam]

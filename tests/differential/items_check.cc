@@ -13,16 +13,11 @@ struct Buffers {
   std::vector<int32_t> sids, lengths, truncated;
 };
 
-int64_t first_item_row(const oracle::Catalogue& catalogue, int ordinal) {
-  int64_t item_row = 0;
-  for (int i = 0; i < ordinal; ++i) item_row += static_cast<int64_t>(catalogue.items[static_cast<size_t>(i)].size());
-  return item_row;
-}
-
 struct Limits {
   int64_t per_sid = 0;
   int64_t total = 0;    // 0: none
   bool written = true;  // false: the caller wants no item rows, only to know how many
+  bool distinct = false;
 };
 
 void check_slot_sids(const World& world, const SlotItems& slot, const Buffers& buffers, size_t i) {
@@ -48,33 +43,29 @@ void check_slot_rows(const World& world, const SlotItems& slot, const Buffers& b
                      Coverage* coverage) {
   const auto beams = static_cast<size_t>(world.c.beams);
   const oracle::Catalogue& catalogue = world.catalogues[slot.catalogue];
+  const auto first = buffers.ordinals.begin() + static_cast<std::ptrdiff_t>(i * beams);
+  const std::vector<int64_t> ordinals(first, first + static_cast<std::ptrdiff_t>(beams));
+  const auto lists = oracle::item_lists(catalogue, ordinals, limits.per_sid, limits.total, limits.distinct);
+  const auto all = oracle::item_lists(catalogue, ordinals, 0, 0, false);
+  const int64_t* offsets = buffers.offsets.data() + i * (beams + 1);
   int64_t written = 0;
-  bool truncated = false;
   for (size_t m = 0; m < beams; ++m) {
-    expect(buffers.offsets[i * (beams + 1) + m] == written, "items: slot ", i, ": offset of beam ", m, " is ",
-           buffers.offsets[i * (beams + 1) + m], " and should be ", written);
-    const int64_t ordinal = buffers.ordinals[i * beams + m];
-    if (ordinal < 0) continue;
-    const int64_t first = first_item_row(catalogue, static_cast<int>(ordinal));
-    const auto all = static_cast<int64_t>(catalogue.items[static_cast<size_t>(ordinal)].size());
-    for (int64_t k = 0; k < all; ++k) {
-      if ((limits.per_sid > 0 && k >= limits.per_sid) || (limits.total > 0 && written == limits.total)) {
-        truncated = true;
-        continue;
-      }
-      if (limits.written) {
-        const int64_t came = buffers.item_rows[i * static_cast<size_t>(limits.total) + static_cast<size_t>(written)];
-        expect(came == first + k, "items: slot ", i, " beam ", m, ": item row is ", came, " and should be ", first + k);
-      }
-      ++written;
+    expect(offsets[m] == written, "items: slot ", i, ": offset of beam ", m, " is ", offsets[m], " and should be ",
+           written);
+    for (int64_t row : lists.rows[m]) {
+      const size_t at = i * static_cast<size_t>(limits.total) + static_cast<size_t>(written++);
+      if (!limits.written) continue;
+      expect(buffers.item_rows[at] == row, "items: slot ", i, " beam ", m, ": item row is ", buffers.item_rows[at],
+             " and should be ", row);
     }
-    if (all > 1) ++(*coverage)["beams with several items"];
+    if (all.rows[m].size() > 1) ++(*coverage)["beams with several items"];
   }
-  expect(buffers.offsets[i * (beams + 1) + beams] == written, "items: slot ", i, ": last offset is ",
-         buffers.offsets[i * (beams + 1) + beams], " and should be ", written);
-  expect(buffers.truncated[i] == (truncated ? 1 : 0), "items: slot ", i, ": truncated is ", buffers.truncated[i]);
-  if (truncated) ++(*coverage)["item lists cut by a limit"];
+  expect(offsets[beams] == written, "items: slot ", i, ": last offset is ", offsets[beams], " and should be ", written);
+  expect(buffers.truncated[i] == (lists.truncated ? 1 : 0), "items: slot ", i, ": truncated is ", buffers.truncated[i]);
+  if (lists.truncated) ++(*coverage)["item lists cut by a limit"];
   if (limits.total == 0) ++(*coverage)["item lists sized without a limit"];
+  if (limits.distinct && oracle::item_lists(catalogue, ordinals, 0, 0, true).rows != all.rows)
+    ++(*coverage)["item lists without items of better beams"];
 }
 
 }  // namespace
@@ -84,7 +75,7 @@ void check_items(const World& world, const Place& place, const sidbeam_session* 
   const uint64_t hash = mix(world.seed(), kDrawItemLimits, draw);
   const auto beams = static_cast<size_t>(world.c.beams), levels = static_cast<size_t>(world.c.levels);
   Limits limits{hash % 2 == 0 ? 0 : static_cast<int64_t>(1 + hash / 2 % 2), static_cast<int64_t>(1 + hash / 4 % 12),
-                hash % 5 != 0};
+                hash % 5 != 0, hash / 240 % 2 == 0};
   if (hash % 3 == 0) limits.total = world.c.beams * world.c.items * world.c.sids;
   limits.total = std::min<int64_t>(limits.total, 100000);
   if (!limits.written && hash / 60 % 2 == 0) limits.total = 0;
@@ -104,6 +95,7 @@ void check_items(const World& world, const Place& place, const sidbeam_session* 
   items.item_rows = limits.written ? item_rows.data() : nullptr;
   items.offsets = offsets.data();
   items.truncated = truncated.data();
+  items.distinct = limits.distinct ? 1 : 0;
   items.stream = place.stream();
   const SlotList list(order, count, hash / 120);  // `slots` are all there are
   call("sidbeam_session_get_items", sidbeam_session_get_items, session, list.slots, list.count, &items);

@@ -19,7 +19,8 @@ Settings start_alone(const World& world, const Way& way, sidbeam_session* sessio
   Settings settings;
   if (sayer == Sayer::kStart && !life.settings.empty()) settings = life.settings[0];
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  start.widths = &life.width;
+  start.widths = life.widths.data();
+  start.width_levels = static_cast<int32_t>(life.widths.size());
   start.stream = way.place->stream();
   start.inverse_temperatures = &settings.inverse_temperature;
   start.soft_caps = &settings.soft_cap;

@@ -121,13 +121,34 @@ oracle::Sid draw_prefix(const World& world, const oracle::Catalogue& catalogue, 
 // Whether a start sets temperature and soft-cap. One that does not must forget the previous start's.
 bool starts_say(const Run& run) { return run.world.c.settings % 2 == 1 && run.draw(11) % 4 != 0; }
 
+// Of each level. Where levels differ some have all beams or one, so that others rise and fall beside them.
+std::vector<int32_t> draw_widths(const Case& c, uint64_t hash) {
+  const auto beams = static_cast<uint64_t>(c.beams);
+  std::vector<int32_t> widths;
+  for (int64_t l = 0; l < c.levels; ++l) {
+    const uint64_t drawn = c.widths < 2 ? hash : mix(hash, static_cast<uint64_t>(l));
+    const uint64_t width = c.widths == 0 || (c.widths == 2 && drawn % 5 == 0) ? beams
+                           : c.widths == 2 && drawn % 5 == 1                  ? 1
+                                                                              : 1 + drawn / 5 % beams;
+    widths.push_back(static_cast<int32_t>(width));
+  }
+  return widths;
+}
+
+// How many of its widths a start names: where the last ones are equal, the first of them may stand for all.
+int32_t named_levels(const Case& c, const std::vector<Life>& lives, uint64_t hash) {
+  if (c.widths < 2) return 0;
+  size_t levels = static_cast<size_t>(c.levels);
+  const auto is_repeated = [&](const Life& life) { return life.widths[levels - 1] == life.widths[levels - 2]; };
+  while (levels > 1 && hash % 2 == 0 && std::all_of(lives.begin(), lives.end(), is_repeated)) --levels;
+  return static_cast<int32_t>(levels);
+}
+
 Life draw_life(const Run& run, size_t s) {
   const uint64_t hash = mix(run.world.seed(), kDrawStart, run.operation, s);
   Life life;
   life.catalogue = hash % run.world.catalogues.size();
-  life.width = static_cast<int>(run.world.c.beams);
-  if (run.world.c.widths != 0)
-    life.width = 1 + static_cast<int>(mix(hash, 1) % static_cast<uint64_t>(run.world.c.beams));
+  life.widths = draw_widths(run.world.c, mix(hash, 1));
   life.prefix = draw_prefix(run.world, run.world.catalogues[life.catalogue], mix(hash, 2));
   if (starts_say(run)) life.start = draw_settings(run.world.c, mix(hash, 3), true);
   return life;
@@ -140,13 +161,14 @@ struct StartLists {
   std::vector<float> inverse_temperatures, soft_caps;
 };
 
-StartLists start_lists(const Run& run, const std::vector<Life>& lives, size_t stride) {
+StartLists start_lists(const Run& run, const std::vector<Life>& lives, size_t stride, int32_t width_levels) {
   StartLists lists;
   lists.prefixes.assign(lives.size() * stride, -7);
   for (size_t i = 0; i < lives.size(); ++i) {
     // The session's own constraint is the first, named by NULL.
     lists.constraints.push_back(lives[i].catalogue == 0 ? nullptr : run.loaded[lives[i].catalogue].constraint.get());
-    lists.widths.push_back(lives[i].width == run.world.c.beams ? 0 : lives[i].width);
+    for (size_t l = 0; l < static_cast<size_t>(std::max(width_levels, 1)); ++l)
+      lists.widths.push_back(lives[i].widths[l] == run.world.c.beams ? 0 : lives[i].widths[l]);
     lists.lengths.push_back(static_cast<int32_t>(lives[i].prefix.size()));
     std::copy(lives[i].prefix.begin(), lives[i].prefix.end(),
               lists.prefixes.begin() + static_cast<std::ptrdiff_t>(i * stride));
@@ -160,13 +182,15 @@ StartLists start_lists(const Run& run, const std::vector<Life>& lives, size_t st
 void call_start(Run* run, const std::vector<int>& slots, const std::vector<Life>& lives) {
   const uint64_t way = run->draw(6) % 3;
   const auto levels = static_cast<size_t>(run->world.c.levels), stride = way == 0 ? levels + 1 : levels;
-  const StartLists lists = start_lists(*run, lives, stride);
+  const int32_t width_levels = named_levels(run->world.c, lives, run->draw(12));
+  const StartLists lists = start_lists(*run, lives, stride, width_levels);
   const SlotList list(slots, run->slots.size(), run->draw(7));
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   args.slots = list.slots;
   args.count = list.count;
   if (run->world.catalogues.size() > 1) args.constraints = lists.constraints.data();
   if (run->world.c.widths != 0) args.widths = lists.widths.data();
+  args.width_levels = width_levels;
   if (run->world.c.prefixes != 0) {
     args.prefixes = lists.prefixes.data();
     args.prefix_lengths = lists.lengths.data();
@@ -278,6 +302,12 @@ void count_settings(const Settings& step, const Settings& start, Coverage* cover
   if (std::isinf(step.soft_cap)) ++(*coverage)["steps that lift the soft-cap"];
 }
 
+void count_width(const Slot& slot, int32_t width, Coverage* coverage) {
+  if (slot.beams.size() > static_cast<size_t>(width)) ++(*coverage)["steps narrower than the one before"];
+  const auto level = static_cast<size_t>(slot.level);
+  if (level > 0 && width > slot.life.widths[level - 1]) ++(*coverage)["steps wider than the one before"];
+}
+
 // Steps `stepped`; the call names them, or (named false) means all slots.
 void step(Run* run, const std::vector<int>& stepped, bool named) {
   std::vector<int> slots = stepped;
@@ -306,8 +336,10 @@ void step(Run* run, const std::vector<int>& stepped, bool named) {
     count_settings(step, slot.life.start, run->coverage);
     const Settings under = followed(step, slot.life.start);
     const oracle::Rules rules = rules_under(run->world, under);
-    check_step({run->world, rules, run->catalogue(slot), slot.level, slot.life.width, rows}, now, &slot.beams,
-               &slot.error, run->coverage);
+    const int32_t width = slot.life.widths[static_cast<size_t>(slot.level)];
+    count_width(slot, width, run->coverage);
+    check_step({run->world, rules, run->catalogue(slot), slot.level, width, rows}, now, &slot.beams, &slot.error,
+               run->coverage);
     ++slot.level;
     slot.life.rows.push_back(std::move(rows));
     slot.life.settings.push_back(under);

@@ -87,7 +87,7 @@ void check_sorted(const Way& way, const World& world, const Loaded& loaded, cons
     const Snapshot &before = life.after[step], &after = life.after[step + 1];
     std::vector<Scored> all = all_candidates(way, world, set, before, life.rows[step], k);
     std::sort(all.begin(), all.end());
-    const size_t live = std::min(all.size(), static_cast<size_t>(life.width));
+    const size_t live = std::min(all.size(), static_cast<size_t>(life.widths[static_cast<size_t>(before.level)]));
     expect(after.live == static_cast<int>(live), "step ", step, ": live is ", after.live, ", a full sort leaves ",
            live);
     for (size_t m = 0; m < live; ++m) {

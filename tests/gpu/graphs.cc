@@ -51,12 +51,39 @@ void slots_at_levels_0_1_and_3_share_a_graph() {
   expect(again[2].level == 4, "a finished slot moved to level ", again[2].level);
 }
 
+// Wider and narrower from level to level, by one graph, whatever the start before.
+void widths_per_level_are_the_slots_own() {
+  Rig rig(mixed());
+  const std::vector<int32_t> widths[2] = {{12, 3, 12, 2}, {1, 12, 2}};
+  for (int slot = 0; slot < 2; ++slot) rig.start(slot, 0, widths[slot], {});
+  rig.start(2, 2, 12, {});
+  for (size_t level = 0; level < 4; ++level) {
+    const auto after = rig.step(level);
+    for (size_t slot = 0; slot < 2; ++slot) {
+      const int32_t width = widths[slot][std::min(level, widths[slot].size() - 1)];
+      expect(after[slot].live == width || (width == 12 && after[slot].live < width), "slot ", slot, " has ",
+             after[slot].live, " live beams after level ", level, ", expected ", width);
+    }
+  }
+  rig.start(0, 0, 5, {});
+  rig.step(9);
+  expect(rig.step(10)[0].live == 5, "a start's widths per level are those of the start before");
+}
+
 // The settings of each slot of a step, or none.
 std::vector<differential::Settings> drawn_settings(const Case& c, size_t slots, uint64_t hash) {
   std::vector<differential::Settings> each(slots);
   for (size_t i = 0; i < slots; ++i)
     if (mix(hash, i) % 3 == 0) each[i] = differential::draw_settings(c, mix(hash, i, 1), true);
   return each;
+}
+
+// Of a slot, or of each of its levels.
+std::vector<int32_t> drawn_widths(const Case& c, uint64_t hash) {
+  std::vector<int32_t> widths(hash % 2 == 0 ? 1 : static_cast<size_t>(c.levels));
+  for (size_t l = 0; l < widths.size(); ++l)
+    widths[l] = 1 + static_cast<int32_t>(mix(hash, l) % static_cast<uint64_t>(c.beams));
+  return widths;
 }
 
 // Starts, stops, swaps and steps by turns.
@@ -74,8 +101,8 @@ void wander(const Case& c, bool listed, int rounds) {
         rig.swap(catalogue, draw(round, 4) % 1000);
         [[fallthrough]];
       case 2:
-        rig.start(slot, catalogue, 1 + static_cast<int>(draw(round, 5) % static_cast<uint64_t>(c.beams)),
-                  beginning(rig, catalogue, draw(round, 6) % 4), differential::draw_settings(c, draw(round, 40), true));
+        rig.start(slot, catalogue, drawn_widths(c, draw(round, 5)), beginning(rig, catalogue, draw(round, 6) % 4),
+                  differential::draw_settings(c, draw(round, 40), true));
         break;
       default:
         break;
@@ -379,6 +406,7 @@ struct Test {
 #define GPU_TEST(function) \
   { #function, function }
 constexpr Test kTests[] = {GPU_TEST(slots_at_levels_0_1_and_3_share_a_graph),
+                           GPU_TEST(widths_per_level_are_the_slots_own),
                            GPU_TEST(starts_stops_and_swaps_leave_the_graph_valid),
                            GPU_TEST(a_list_and_a_row_map_are_read_at_each_replay),
                            GPU_TEST(temperatures_and_soft_caps_of_slots_and_of_steps_are_read_at_each_replay),

@@ -150,7 +150,7 @@ std::vector<std::vector<int32_t>> Rig::children_here() const {
   return out;
 }
 
-void Rig::start(int slot, size_t catalogue, int width, const oracle::Sid& prefix,
+void Rig::start(int slot, size_t catalogue, const std::vector<int32_t>& widths, const oracle::Sid& prefix,
                 const differential::Settings& settings, const Sampling& sampling) {
   sidbeam_constraint* constraint = loaded_[catalogue].constraint.get();
   const auto length = static_cast<int32_t>(prefix.size());
@@ -158,7 +158,8 @@ void Rig::start(int slot, size_t catalogue, int width, const oracle::Sid& prefix
   start.slots = &slot;
   start.count = 1;
   start.constraints = &constraint;
-  start.widths = &width;
+  start.widths = widths.data();
+  start.width_levels = widths.size() > 1 ? static_cast<int32_t>(widths.size()) : 0;
   start.prefixes = prefix.data();
   start.prefix_lengths = &length;
   start.prefix_stride = SIDBEAM_BROADCAST;

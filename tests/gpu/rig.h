@@ -30,7 +30,12 @@ class Rig {
   sidbeam_session* eager() const { return eager_.get(); }
   size_t slots() const { return static_cast<size_t>(world_.c.slots); }
 
+  // As wide as that, or as that at each level.
   void start(int slot, size_t catalogue, int width, const oracle::Sid& prefix,
+             const differential::Settings& settings = {}, const Sampling& sampling = {}) {
+    start(slot, catalogue, std::vector<int32_t>{width}, prefix, settings, sampling);
+  }
+  void start(int slot, size_t catalogue, const std::vector<int32_t>& widths, const oracle::Sid& prefix,
              const differential::Settings& settings = {}, const Sampling& sampling = {});
   void stop(int slot);
   // Replaces the index that new starts get by this number; sessions that follow the old one keep it.

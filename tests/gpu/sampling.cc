@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <iostream>
 #include <string>
 
@@ -78,6 +79,16 @@ oracle::Sid beginning(const Rig& rig, size_t catalogue, uint64_t hash) {
   return prefix;
 }
 
+// Of a slot, or, of stochastic beams, of each of its levels, where none may rise.
+std::vector<int32_t> drawn_widths(const Case& c, int mode, uint64_t hash) {
+  const bool per_level = mode == SIDBEAM_MODE_STOCHASTIC && hash % 2 == 0;
+  std::vector<int32_t> widths(per_level ? static_cast<size_t>(c.levels) : 1);
+  for (size_t l = 0; l < widths.size(); ++l)
+    widths[l] = 1 + static_cast<int32_t>(mix(hash, l) % static_cast<uint64_t>(c.beams));
+  std::sort(widths.begin(), widths.end(), std::greater<>());
+  return widths;
+}
+
 // Starts, stops and steps by turns.
 void live_through(const Case& c, int mode, Tally* tally) {
   const bool listed = mix(static_cast<uint64_t>(c.seed), 78) % 2 == 0;
@@ -88,9 +99,8 @@ void live_through(const Case& c, int mode, Tally* tally) {
     const size_t catalogue = draw(round, 2) % rig.world().catalogues.size();
     if (draw(round, 3) % 5 == 0) rig.stop(slot);
     if (round < rig.slots() || draw(round, 3) % 5 == 1)
-      rig.start(slot, catalogue, 1 + static_cast<int>(draw(round, 5) % static_cast<uint64_t>(c.beams)),
-                beginning(rig, catalogue, draw(round, 6)), differential::draw_settings(c, draw(round, 40), true),
-                drawn_sampling(c, mode, draw(round, 8)));
+      rig.start(slot, catalogue, drawn_widths(c, mode, draw(round, 5)), beginning(rig, catalogue, draw(round, 6)),
+                differential::draw_settings(c, draw(round, 40), true), drawn_sampling(c, mode, draw(round, 8)));
     std::vector<int> order;
     for (int s = static_cast<int>(rig.slots()) - 1; s >= 0; --s)
       if (draw(round, 10 + static_cast<uint64_t>(s)) % 4 != 0) order.push_back(s);

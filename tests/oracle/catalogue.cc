@@ -69,4 +69,28 @@ std::vector<int> children(const Catalogue& catalogue, const Sid& prefix) {
   return {codes.begin(), codes.end()};
 }
 
+ItemLists item_lists(const Catalogue& catalogue, const std::vector<int64_t>& ordinals, int64_t per_sid, int64_t total,
+                     bool distinct) {
+  ItemLists lists;
+  std::set<int64_t> seen;  // ids, listed or cut
+  int64_t listed = 0;
+  for (int64_t ordinal : ordinals) {
+    lists.rows.emplace_back();
+    if (ordinal < 0) continue;
+    int64_t row = 0;
+    for (int64_t before = 0; before < ordinal; ++before)
+      row += static_cast<int64_t>(catalogue.items[static_cast<size_t>(before)].size());
+    for (int64_t id : catalogue.items[static_cast<size_t>(ordinal)]) {
+      const bool wanted = seen.insert(id).second || !distinct;
+      const bool fits =
+          (per_sid == 0 || static_cast<int64_t>(lists.rows.back().size()) < per_sid) && (total == 0 || listed < total);
+      if (wanted && fits) lists.rows.back().push_back(row);
+      if (wanted && fits) ++listed;
+      if (wanted && !fits) lists.truncated = true;
+      ++row;
+    }
+  }
+  return lists;
+}
+
 }  // namespace oracle

@@ -42,6 +42,19 @@ TEST(Catalogue, ItemsOfASidFollowPriorityThenId) {
   EXPECT_EQ(c.items, (std::vector<std::vector<int64_t>>{{9, -3, 7}}));
 }
 
+// SIDs 0 and 1 have items 7 5 and 5 8 7, as rows 0 1 and 2 3 4.
+TEST(Catalogue, DistinctItemsGoToTheFirstSidThatHasThem) {
+  const Catalogue c = make_catalogue({2}, false, {{{0}, 7, 1}, {{0}, 5, 0}, {{1}, 5, 2}, {{1}, 8, 1}, {{1}, 7, 0}});
+  using Rows = std::vector<std::vector<int64_t>>;
+  EXPECT_EQ(item_lists(c, {1, -1, 0}, 0, 0, false).rows, (Rows{{2, 3, 4}, {}, {0, 1}}));
+  EXPECT_EQ(item_lists(c, {0, 1, 0}, 0, 0, true).rows, (Rows{{0, 1}, {3}, {}}));
+  EXPECT_EQ(item_lists(c, {1, 0}, 0, 3, true).rows, (Rows{{2, 3, 4}, {}}));
+  EXPECT_FALSE(item_lists(c, {1, 0}, 0, 3, true).truncated);
+  const ItemLists cut = item_lists(c, {1, 0}, 2, 0, true);  // 7, cut from the first, is not the second's
+  EXPECT_EQ(cut.rows, (Rows{{2, 3}, {}}));
+  EXPECT_TRUE(cut.truncated);
+}
+
 // Root row {3, 9, 2, 1}, codes 0 and 2 valid. ln(e^3 + e^9 + e^2 + e^1) = 9 + ln(1 + e^-6 + e^-7 + e^-8)
 // = 9 + ln(1.0037261) = 9.0037192.
 TEST(Step, FullNormalisesOverTheRowAndKeepsTheValid) {

@@ -2,6 +2,7 @@
 #include "case.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <set>
 
@@ -99,6 +100,16 @@ std::vector<float> Model::row_of(const Prefix& prefix) const {
   return row;
 }
 
+// In mode STOCHASTIC none rises.
+std::vector<int32_t> random_widths(Random& random, const Case& c) {
+  std::vector<int32_t> widths;
+  for (int32_t s = 0; s < c.slots; ++s) {
+    for (int32_t l = 0; l < c.levels(); ++l) widths.push_back(random.one_in(4) ? c.beams : random.in(1, c.beams));
+    if (c.mode == SIDBEAM_MODE_STOCHASTIC) std::sort(widths.end() - c.levels(), widths.end(), std::greater<>());
+  }
+  return widths;
+}
+
 Case random_case(uint64_t seed, int32_t mode) {
   Random random{std::mt19937_64(seed)};
   Case c;
@@ -131,6 +142,7 @@ Case random_case(uint64_t seed, int32_t mode) {
   lay_out(random, c, c.draft);
   c.given_lse = random.one_in(4);
   for (int32_t s = 0; s < c.slots; ++s) c.noise_scales.push_back(random.one_in(3) ? 0.5F : 1.0F);
+  if (random.one_in(2)) c.widths = random_widths(random, c);
   c.target_scaling = random_scaling(random, c.slots);
   c.draft_scaling = random.one_in(3) ? c.target_scaling : random_scaling(random, c.slots);
   return c;
@@ -148,6 +160,7 @@ Case accepted_case(uint64_t seed, int32_t mode) {
   c.starts[0].clear();
   c.other.clear();
   c.other_sids.clear();
+  if (!c.widths.empty()) c.widths.resize(c.codes.size());
   c.target.bad_rows = c.draft.bad_rows = c.given_lse = false;
   return c;
 }

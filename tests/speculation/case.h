@@ -46,6 +46,8 @@ struct Case {
   std::vector<bool> other;     // [S] the slot follows the second index
   std::vector<int64_t> seeds, requests;
   std::vector<float> noise_scales;  // [S], or empty: 1
+  // [S, L] of the target, 1 .. K; or empty: K. The draft's are N - K more.
+  std::vector<int32_t> widths;
   Scaling target_scaling, draft_scaling;
   Model target, draft;
 
@@ -65,7 +67,8 @@ struct World {
 World make_world(const Case& c, const differential::Place& place);
 World make_world(const Case& c);  // on the CPU
 handles::Session make_session(const World& world, const Case& c, const Model& model, int32_t beams);
-void start(const World& world, const Case& c, const Scaling& scaling, sidbeam_session* session);
+// Slots are `wider` than the case's widths per level, where it has them.
+void start(const World& world, const Case& c, const Scaling& scaling, sidbeam_session* session, int32_t wider = 0);
 
 // Everything that a session shows.
 struct Result {

@@ -270,7 +270,7 @@ handles::Session make_session(const World& world, const Case& c, const Model& mo
       [&](auto out, auto err) { return sidbeam_session_create(world.runtime.get(), &config, out, err); });
 }
 
-void start(const World& world, const Case& c, const Scaling& scaling, sidbeam_session* session) {
+void start(const World& world, const Case& c, const Scaling& scaling, sidbeam_session* session, int32_t wider) {
   std::vector<sidbeam_constraint*> constraints;
   for (const bool other : c.other) constraints.push_back(other ? world.other.get() : nullptr);
   std::vector<int32_t> prefixes, lengths;
@@ -283,7 +283,11 @@ void start(const World& world, const Case& c, const Scaling& scaling, sidbeam_se
   sampling.seeds = c.seeds.data();
   sampling.requests = c.requests.data();
   if (!c.noise_scales.empty()) sampling.noise_scales = c.noise_scales.data();
+  std::vector<int32_t> widths = c.widths;
+  for (int32_t& width : widths) width += wider;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  if (!widths.empty()) args.widths = widths.data();
+  if (!widths.empty()) args.width_levels = c.levels();
   if (!constraints.empty()) args.constraints = constraints.data();
   args.count = c.slots;
   args.prefixes = prefixes.data();
@@ -361,11 +365,11 @@ Result speculative(const Case& c, const World& world, sidbeam_speculation_stats&
   drafted.noise_scales.assign(static_cast<size_t>(c.slots), 0.25F);
   // A request that is left in its midst, after a round of one slot alone.
   start(world, c, c.target_scaling, target.get());
-  start(world, drafted, c.draft_scaling, drafts.get());
+  start(world, drafted, c.draft_scaling, drafts.get(), c.width - c.beams);
   round(pair, {0}, memory);
   const sidbeam_speculation_stats before = stats_of(speculation.get());
   start(world, c, c.target_scaling, target.get());
-  start(world, drafted, c.draft_scaling, drafts.get());
+  start(world, drafted, c.draft_scaling, drafts.get(), c.width - c.beams);
   while (round(pair, {}, memory)) round(pair, every_other(c), memory);
   stats = stats_of(speculation.get());
   stats.rounds -= before.rounds;

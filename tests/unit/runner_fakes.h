@@ -204,9 +204,27 @@ struct Keys {
   int64_t seed = 0, request = 0;
 };
 
+// Most beams of a request: at every level, or at each.
+struct Widths {
+  Widths(int32_t width) : of_levels{width} {}
+  Widths(Codes widths) : of_levels(std::move(widths)) {}
+  Codes of_levels;
+};
+
+// Of each level, or none, which is all at every level. In mode STOCHASTIC they do not rise.
+inline Codes random_widths(std::mt19937_64& random, const World& world, int32_t beams) {
+  Codes widths;
+  if (random() % 2 == 0) return widths;
+  const auto count = 1 + random() % static_cast<uint64_t>(world.levels());
+  for (uint64_t l = 0; l < count; ++l)
+    widths.push_back(1 + static_cast<int32_t>(random() % static_cast<uint64_t>(beams)));
+  if (world.mode == SIDBEAM_MODE_STOCHASTIC) std::sort(widths.begin(), widths.end(), std::greater<>());
+  return widths;
+}
+
 // The search of one request in a session of its own, with a logits row for every beam.
-inline Found search_by_hand(const World& world, sidbeam_constraint* constraint, const Codes& prompt, int32_t width,
-                            const Keys& keys = {}) {
+inline Found search_by_hand(const World& world, sidbeam_constraint* constraint, const Codes& prompt,
+                            const Widths& widths, const Keys& keys = {}) {
   sidbeam_error error = SIDBEAM_ERROR_INIT;
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   config.beams = world.beams;
@@ -219,7 +237,8 @@ inline Found search_by_hand(const World& world, sidbeam_constraint* constraint, 
   check(sidbeam_session_create(world.runtime.get(), &config, &session, &error), error);
   const handles::Session owned(session);
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  start.widths = &width;
+  start.widths = widths.of_levels.data();
+  start.width_levels = static_cast<int32_t>(widths.of_levels.size());
   start.count = 1;
   start.inverse_temperatures = &world.inverse_temperature;
   start.soft_caps = &world.soft_cap;

@@ -20,6 +20,7 @@ using fakes::World;
 struct Request {
   Codes prompt;
   int32_t beams = 0;
+  Codes widths;  // of each level, if it has them
   sidbeam_constraint* constraint = nullptr;
   std::atomic<bool> cancelled{false};
   Found found;
@@ -126,11 +127,14 @@ void check_batches(uint64_t seed) {
       Request& request = *requests.back();
       for (int32_t n = 1 + below(4); n > 0; --n) request.prompt.push_back(below(3));
       request.beams = 1 + below(world.beams);
+      request.widths = fakes::random_widths(random, world, request.beams);
       request.constraint = below(3) == 0 ? other.get() : world.constraint.get();
       Job job;
       job.prompt = {request.prompt.data(), static_cast<int64_t>(request.prompt.size()), 1, nullptr};
       job.constraint = request.constraint;
       job.beams = request.beams;
+      job.widths = request.widths.data();
+      job.width_levels = static_cast<int32_t>(request.widths.size());
       job.cancelled = &request.cancelled;
       jobs.push_back(job);
     }
@@ -138,7 +142,8 @@ void check_batches(uint64_t seed) {
     lane->run(jobs.data(), static_cast<int32_t>(jobs.size()), collector);
     for (const auto& request : requests) {
       ASSERT_EQ(request->endings, 1);
-      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, request->beams);
+      const fakes::Widths widths = request->widths.empty() ? fakes::Widths(request->beams) : request->widths;
+      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, widths);
       ASSERT_EQ(request->found, expected) << "round " << round << ": " << request->found.message;
     }
   }

@@ -68,12 +68,14 @@ void compare_batches(uint64_t seed, int64_t (&accepted)[kModes]) {
       Request& request = *requests.back();
       for (int32_t n = 1 + random.below(4); n > 0; --n) request.prompt.push_back(random.below(3));
       request.beams = 1 + random.below(world.beams);
+      request.widths = fakes::random_widths(random.engine, world, request.beams);
       request.constraint = random.one_in(3) ? other.get() : world.constraint.get();
       request.seed = random.below(1000), request.sampling_request = random.below(1000);
     }
     run(*lane, requests);
     for (const auto& request : requests) {
-      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, request->beams,
+      const fakes::Widths widths = request->widths.empty() ? fakes::Widths(request->beams) : request->widths;
+      const Found expected = fakes::search_by_hand(world, request->constraint, request->prompt, widths,
                                                    {request->seed, request->sampling_request});
       EXPECT_EQ(request->found, expected) << "batch " << batch << ": " << request->found.message;
       check_rounds(request->rounds, world.levels());
@@ -202,14 +204,15 @@ RunnerHandle make_runner(sidbeam_runtime* runtime, const sidbeam_runner_config& 
   return RunnerHandle(runner);
 }
 
-Answer ask(sidbeam_runner* runner, const History& history, int32_t beams, sidbeam_constraint* constraint,
+Answer ask(sidbeam_runner* runner, const History& history, const fakes::Codes& widths, sidbeam_constraint* constraint,
            const fakes::Keys& keys) {
   Answer answer;
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   request.tokens = history.tokens.data();
   request.group = history.group;
   request.positions = static_cast<int64_t>(history.tokens.size()) / history.group;
-  request.beams = beams;
+  request.widths = widths.data();
+  request.width_levels = static_cast<int32_t>(widths.size());
   request.constraint = constraint;
   request.seed = keys.seed, request.sampling_request = keys.request;
   request.context = &answer;
@@ -273,11 +276,12 @@ class SpeculatingModels {
     int32_t accepted = 0;
     for (int i = 0; i < 3; ++i) {
       const History history = random_history(random, config.max_group);
-      const int32_t beams = random.below(world.beams + 1);
+      fakes::Codes widths = fakes::random_widths(random.engine, world, world.beams);
+      if (!widths.empty() && random.one_in(4)) widths[0] = 0;  // all
       sidbeam_constraint* const constraint = random.one_in(3) ? other.get() : nullptr;
       const fakes::Keys keys = random_keys(random, config.mode);
-      const Answer wanted = ask(plain.get(), history, beams, constraint, keys);
-      const Answer answer = ask(speculative.get(), history, beams, constraint, keys);
+      const Answer wanted = ask(plain.get(), history, widths, constraint, keys);
+      const Answer answer = ask(speculative.get(), history, widths, constraint, keys);
       EXPECT_EQ(answer.found, wanted.found);
       EXPECT_EQ(wanted.rounds, 0);
       EXPECT_GE(answer.rounds, 1);

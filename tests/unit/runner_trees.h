@@ -154,6 +154,7 @@ inline std::unique_ptr<Lane> make_lane(const World& world, int32_t requests, int
 struct Request {
   Codes prompt = {1};
   int32_t beams = 0;
+  Codes widths = {};  // of each level, if it has them
   sidbeam_constraint* constraint = nullptr;
   int64_t seed = 0, sampling_request = 0;
   std::atomic<bool> cancelled{false};
@@ -198,6 +199,8 @@ inline void run(Lane& lane, Requests& requests) {
     job.prompt = {request->prompt.data(), static_cast<int64_t>(request->prompt.size()), 1, nullptr};
     job.constraint = request->constraint;
     job.beams = request->beams;
+    job.widths = request->widths.data();
+    job.width_levels = static_cast<int32_t>(request->widths.size());
     job.number = static_cast<int64_t>(jobs.size()) + 1;
     job.cancelled = &request->cancelled;
     job.seed = request->seed;

@@ -174,7 +174,7 @@ class Replay:
         self.session.start(
             f.get("slots"),
             constraints=chosen,
-            widths=f.get("widths"),
+            widths=matrix(f, "widths", scalar(f, "width_levels")) if scalar(f, "width_levels") else f.get("widths"),
             prefixes=prefixes,
             prefix_lengths=f.get("prefix_lengths"),
             inverse_temperature=f.get("inverse_temperatures"),
@@ -218,13 +218,16 @@ class Replay:
             np.zeros((n, width + 1), np.int64),
             np.zeros(n, np.int32),
         )
-        limit = scalar(f, "limit")
-        self.session.items(f.get("slots"), limit_per_sid=scalar(f, "limit_per_sid"), limit=limit, out=out)
+        self.session.items(f.get("slots"), **self.limits_of(f), out=out)
         for name in ("ordinals", "sids", "lengths", "offsets", "truncated"):
             same(getattr(out, name), f["want_" + name], f"{self.line} items {name}")
         if out.item_rows is not None:
             found = np.concatenate([out.item_rows_of(i) for i in range(n)])
             same(found, f.get("want_item_rows", []), f"{self.line} items item_rows")
+
+    def limits_of(self, f: dict[str, Any]) -> dict[str, Any]:
+        limits = {name: scalar(f, name) for name in ("limit_per_sid", "limit")}
+        return {**limits, "distinct": scalar(f, "distinct") != 0}
 
     def do_refused(self, f: dict[str, Any]) -> None:
         before = [getattr(self.session.beams(), name).copy() for name in BEAMS]

@@ -66,6 +66,17 @@ def test_a_folder_that_is_none(tmp_path: Any) -> None:
         sidbeam.Model.open(tmp_path)
 
 
+def test_distinct_items() -> None:
+    sids = np.random.default_rng(1).integers(0, 8, (60, 3))
+    index = sidbeam.Index.build(sids, ids=np.arange(60) % 7, codes=8)
+    with make(index) as runner:
+        result = runner.run(HISTORY)
+    items = result.find_items(distinct=True).tolist()
+    assert items == list(dict.fromkeys(result.items.tolist())) and len(items) < len(result.items)
+    assert result.find_items(limit=2, distinct=True).tolist() == items[:2]
+    assert len(result.find_items(limit_per_sid=1)) == 5
+
+
 def test_items_come_out_however_it_runs(index: sidbeam.Index, runner: sidbeam.Runner) -> None:
     result = runner.run(HISTORY)
     assert len(result) == 5 and result.sids.shape == (5, 3) and (np.diff(result.scores) <= 0).all()
@@ -79,6 +90,11 @@ def test_items_come_out_however_it_runs(index: sidbeam.Index, runner: sidbeam.Ru
     for other in (submitted, again, asyncio.run(awaited(runner))):
         assert other.sids.tolist() == result.sids.tolist() and other.scores.tolist() == result.scores.tolist()
     assert len(runner.run(HISTORY, beams=2)) == 2
+    narrow = runner.run(HISTORY, beams=[1, 5, 5])
+    assert (narrow.sids[:, 0] == narrow.sids[0, 0]).all()
+    assert runner.submit(HISTORY, beams=[1]).result().sids.shape == (1, 3)
+    with pytest.raises(sidbeam.InvalidArgument, match=r"request.widths\[1\] is 6, expected 0..5"):
+        runner.run(HISTORY, beams=[1, 6])
     with sidbeam.Constraint(index) as constraint:
         under = runner.run(HISTORY, constraint=constraint)
         assert under.ordinals.tolist() == result.ordinals.tolist()
@@ -86,7 +102,7 @@ def test_items_come_out_however_it_runs(index: sidbeam.Index, runner: sidbeam.Ru
             under.items
     assert runner.drain()
     stats = runner.stats()
-    assert (stats.lanes, stats.submitted, stats.finished, stats.queued, stats.running) == (1, 5, 5, 0, 0)
+    assert (stats.lanes, stats.submitted, stats.finished, stats.queued, stats.running) == (1, 7, 7, 0, 0)
     assert stats.total_us[0] <= stats.total_us[3] and 0 < stats.busy_us <= 1.1 * stats.up_us
 
 

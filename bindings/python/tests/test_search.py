@@ -75,6 +75,8 @@ def test_same_beams_as_the_oracle(
     index = build(catalogue, kinds=["trie", "sorted"])
     whole = normalization == "none"
     widths = rng.integers(1, width + 1, slots)
+    by_level = seed % 2 == 0
+    rows_of_widths = rng.integers(1, width + 1, (slots, len(catalogue.codes)))
     columns = catalogue.width() + int(rng.integers(0, 5))
     with sidbeam.Session(
         index,
@@ -84,7 +86,7 @@ def test_same_beams_as_the_oracle(
         normalization=normalization,
         vocabulary=vocabulary_of(catalogue),
     ) as session:
-        beams = session.start(widths=widths)
+        beams = session.start(widths=rows_of_widths if by_level else widths)
         searches = [Search(catalogue, int(w), normalization) for w in widths]
         while beams.active.any():
             x, numbers = logits_of(rng, (slots, width, columns), dtype, whole)
@@ -98,6 +100,8 @@ def test_same_beams_as_the_oracle(
             else:
                 session.step(x, dtype=dtype)
             for slot in running:
+                if by_level:
+                    searches[slot].width = int(rows_of_widths[slot, beams.level[slot] - 1])
                 check_level(searches[slot], numbers[slot], beams, slot, whole)
         check_items(index, searches, session.items())
         assert not beams.errors.any()
@@ -273,6 +277,46 @@ def test_item_rows_and_their_limits() -> None:
     assert session.items(out=out).item_rows.tolist() == [[0, 1, 2, 3], [5, 0, 1, 2]]
     session.stop()
     assert session.items().item_rows.shape == (2, 0)
+
+
+def test_distinct_items_and_their_limits() -> None:
+    """SIDs 0 1 2 have items 7 5, 5 8 7, 8 9: rows 0 .. 6."""
+    sids, ids = [(0,), (0,), (1,), (1,), (1,), (2,), (2,)], [7, 5, 5, 8, 7, 8, 9]
+    index = sidbeam.Index.build(sids, ids=ids, priorities=[1, 0, 2, 1, 0, 1, 0], codes=[3])
+    session = sidbeam.Session(index, beams=3)
+    session.start()
+    session.step(np.array([[2, 1, 3]], np.float32))  # SIDs 2 0 1
+    every, distinct = session.items(), session.items(distinct=True)
+    assert every.item_rows_of(0).tolist() == [5, 6, 0, 1, 2, 3, 4]
+    assert distinct.item_rows_of(0).tolist() == [5, 6, 0, 1] and distinct.offsets.tolist() == [[0, 2, 4, 4]]
+    assert session.items(distinct=True, limit=3).truncated.tolist() == [1]
+    assert session.items(distinct=True, limit=4).truncated.tolist() == [0]
+    rows, offsets, truncated = index.item_rows_of([1, -1, 0, 1], distinct=True)
+    assert (rows.tolist(), offsets.tolist(), truncated) == ([2, 3, 4], [0, 3, 3, 3, 3], False)
+    rows, offsets, truncated = index.item_rows_of([1, 0], limit_per_sid=1)
+    assert (rows.tolist(), offsets.tolist(), truncated) == ([2, 0], [0, 1, 2], True)
+    with pytest.raises(sidbeam.InvalidArgument, match=r"ordinals\[0\] is 3, expected -1..2"):
+        index.item_rows_of([3])
+
+
+def test_widths_per_level(index: sidbeam.Index) -> None:
+    session = sidbeam.Session(index, slots=2, beams=3)
+    beams = session.start(widths=[[1, 3]])
+    live = []
+    while beams.active.any():
+        session.step(np.zeros((2, 3, 4), np.float32))
+        live.append(beams.live.tolist())
+    assert live == [[1, 1], [2, 2]]  # of the two SIDs that begin alike
+    session.start(widths=[[3, 1], [1, 1]])
+    session.step(np.zeros((2, 3, 4), np.float32))
+    assert beams.live.tolist() == [2, 1]
+    for widths, message in (
+        ([[1, 2], [3, 4]], r"widths\[1\]\[1\] is 4, expected 1..3"),
+        (np.ones((3, 2), np.int32), r"widths has shape \(3, 2\), expected \(2, 2\)"),
+        ([[1, 1, 1]], "width_levels is 3, expected 0..2"),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match=message):
+            session.start(widths=widths)
 
 
 HOLES = [[5, -1, 2, -1], None]  # of SIDS: no SID begins with 1 or 3

@@ -82,10 +82,11 @@ void CpuSession::take_arrays(const Allocator& allocator) {
   take(active_, allocator, slots, 0);
   take(level_, allocator, slots, -1);
   take(errors_, allocator, slots, 0);
-  take(widths_, allocator, slots, 0);
+  take(widths_, allocator, slots * shape_.levels, 0);
   take(settings_, allocator, slots, RowSettings{0.0F, 0.0F});
   take(steps_, allocator, slots, SlotStep());
   take(constraints_, allocator, slots, static_cast<Constraint*>(nullptr));
+  earlier_ = OrdinalSet(allocator, shape_.beams);
   if (draws()) sampled_ = SampledSlots(allocator, slots, shape_.beams);
   if (stochastic()) stochastic_ = StochasticSlots(allocator, slots, shape_.beams);
 }
@@ -121,7 +122,7 @@ void CpuSession::begin_slot(const SlotStart& start) {
   const int64_t slot = start.slot, first = slot * shape_.beams;
   const IndexView& index = start.constraint->view();
   hold(slot, start.constraint);
-  widths_[slot] = start.width;
+  for (int32_t l = 0; l < shape_.levels; ++l) widths_[slot * shape_.levels + l] = start.widths.at(l);
   settings_[slot] = start.settings;
   clear_beams(slot);
   for (int32_t l = 0; l < start.prefix_length; ++l) {
@@ -146,7 +147,7 @@ void CpuSession::begin_sampling(const SlotStart& start) {
   const int64_t slot = start.slot, first = slot * shape_.beams;
   sampled_.slots[slot] = start.sampling;
   sampled_.slots[slot].draws = sampled_.draws.data() + first;
-  for (int32_t m = 0; m < start.width; ++m)
+  for (int32_t m = 0; m < start.widths.at(0); ++m)
     sampled_.draws[first + m] = start.sampling.draws != nullptr ? start.sampling.draws[m] : m;
   sampled_.fresh[slot] = true;
   if (live_[slot] > 0) sampled_.log_masses[first] = 0.0F;
@@ -191,7 +192,7 @@ SessionCounts CpuSession::counts() const {
                         settings_.bytes() + states_.bytes() + range_ends_.bytes() + scores_.bytes() + parents_.bytes() +
                         tokens_.bytes() + history_parents_.bytes() + history_tokens_.bytes() + live_.bytes() +
                         active_.bytes() + level_.bytes() + errors_.bytes() + steps_.bytes() + sampled_.memory_bytes() +
-                        stochastic_.memory_bytes();
+                        stochastic_.memory_bytes() + earlier_.bytes();
   return {counters_, bytes};
 }
 

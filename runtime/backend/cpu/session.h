@@ -6,6 +6,7 @@
 #include "backend/constraint.h"
 #include "backend/cpu/stepper.h"
 #include "backend/named_slots.h"
+#include "index/read/item_lists.h"
 #include "support/memory.h"
 
 namespace sidbeam::cpu {
@@ -60,6 +61,7 @@ class CpuSession final : public SessionBackend {
   bool draws() const { return shape_.mode != SIDBEAM_MODE_SEARCH; }
   bool stochastic() const { return shape_.mode == SIDBEAM_MODE_STOCHASTIC; }
   int64_t history_at(int64_t slot) const { return slot * shape_.levels * shape_.beams; }
+  const int32_t* widths_of(int64_t slot) const { return widths_.data() + slot * shape_.levels; }
   void take_arrays(const Allocator& allocator);
   void hold(int64_t slot, Constraint* constraint);
   void clear_beams(int64_t slot);
@@ -82,7 +84,7 @@ class CpuSession final : public SessionBackend {
   CpuStepper stepper_;
   NamedSlots named_;
   Buffer<Constraint*> constraints_;                   // [S] held; nullptr: idle
-  Buffer<int32_t> widths_;                            // [S]
+  Buffer<int32_t> widths_;                            // [S, L]
   Buffer<RowSettings> settings_;                      // [S] 0: not given
   Buffer<int64_t> states_;                            // [S, M]
   Buffer<uint64_t> range_ends_;                       // [S, M] of the sorted strategies
@@ -93,6 +95,7 @@ class CpuSession final : public SessionBackend {
   Buffer<SlotStep> steps_;                            // [S] of the step that is under way
   SampledSlots sampled_;                              // of the modes that sample
   StochasticSlots stochastic_;                        // of mode STOCHASTIC
+  mutable OrdinalSet earlier_;                        // [M] of the distinct items that are being listed
   StepCounters counters_;
 };
 

@@ -22,7 +22,7 @@ RowSettings CpuSession::settings_for(const sidbeam_step_args& args, int32_t slot
 
 // Beams that may have to be fed: the live ones come first, except where they are draws, which keep their rows.
 int32_t CpuSession::rows_of(int32_t slot) const {
-  return shape_.mode == SIDBEAM_MODE_SAMPLE && !sampled_.fresh[slot] ? widths_[slot] : live_[slot];
+  return shape_.mode == SIDBEAM_MODE_SAMPLE && !sampled_.fresh[slot] ? widths_of(slot)[0] : live_[slot];
 }
 
 // Checks that every beam that must be fed has a row.
@@ -63,7 +63,7 @@ void CpuSession::set_step(const IndexView& index, int32_t slot, int64_t batch, S
   const int64_t first = int64_t{slot} * shape_.beams, history = history_at(slot);
   step.index = &index;
   step.level = level_[slot];
-  step.width = widths_[slot];
+  step.width = widths_of(slot)[level_[slot]];
   step.slot = slot;
   step.batch = batch;
   step.states = states_.data() + first;

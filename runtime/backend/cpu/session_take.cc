@@ -51,7 +51,8 @@ void CpuSession::take_beams(const StepLists& lists, int64_t count, SessionBacken
   const auto& from = static_cast<const CpuSession&>(other);
   for (int64_t i = 0; i < count; ++i) {
     const int32_t slot = lists.slots[i];
-    check_take(slot, {constraints_[slot], widths_[slot]}, {from.constraints_[slot], from.widths_[slot]});
+    check_take(slot, shape_.levels, {constraints_[slot], widths_of(slot)},
+               {from.constraints_[slot], from.widths_of(slot)});
   }
   for (int64_t i = 0; i < count; ++i) take_slot(from, lists.slots[i]);
 }

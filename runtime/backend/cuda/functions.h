@@ -11,6 +11,8 @@ sidbeam_status upload_begin(DeviceHandle* device, int64_t bytes, int64_t chunk_b
 sidbeam_status upload_copy(UploadHandle* upload, int64_t at, const void* from, int64_t bytes, sidbeam_error* err);
 sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
                              sidbeam_error* err);
+sidbeam_status upload_repeats(UploadHandle* upload, const RepeatsView* repeats, void* stream, int64_t* bytes,
+                              sidbeam_error* err);
 void upload_mark(UploadHandle* upload, void* stream);
 void upload_outlive(UploadHandle* upload, DeviceHandle* device);
 void upload_free(UploadHandle* upload);

@@ -21,7 +21,6 @@ namespace sidbeam::cuda {
 // An entry of a session's slot table, on the device. Kernels reach an index only through it.
 struct Slot {
   const IndexView* index = nullptr;  // device address of a view whose pointers are device addresses; nullptr: idle
-  int32_t width = 0;
   RowSettings settings{0.0F, 0.0F};  // 0: not given
 };
 
@@ -31,6 +30,7 @@ struct SessionView {
   int32_t strategy = 0, normalization = 0, top_k = 0;
   const LevelColumns* columns = nullptr;                                            // [L], maps on the device
   Slot* table = nullptr;                                                            // [S]
+  int32_t* widths = nullptr;                                                        // [S, L]
   int64_t* states = nullptr;                                                        // [S, M]
   uint64_t* range_ends = nullptr;                                                   // [S, M], for the sorted strategies
   float* scores = nullptr;                                                          // [S, M]
@@ -39,6 +39,7 @@ struct SessionView {
   int32_t *live = nullptr, *active = nullptr, *level = nullptr, *errors = nullptr;  // [S]
   int64_t* counters = nullptr;  // [kCounters]: StepCounters (counters.h)
   void* workspace = nullptr;    // [step_workspace_bytes(S, M)]
+  int64_t* ordinals = nullptr;  // [S, M] of the distinct items that are being listed
 };
 
 inline constexpr int kCounters = 16;
@@ -131,15 +132,20 @@ struct StartEntry {
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
   RowSettings settings{0.0F, 0.0F};
   const IndexView* index = nullptr;  // device address
+  int32_t width_levels = 0;          // 0: `width` at every level
+};
+struct StartList {
+  const StartEntry* entries = nullptr;  // [count]
+  const LevelWidths* widths = nullptr;  // [count], read where an entry has width_levels
+  const int32_t* codes = nullptr;
+  int64_t count = 0;
 };
 // Starts all slots or, if a launch fails, none. `turn` differs from call to call and is never 0.
-cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
-                         uint32_t turn, cudaStream_t stream);
+cudaError_t launch_start(const SessionView& session, const StartList& starts, uint32_t turn, cudaStream_t stream);
 cudaError_t launch_stop(const SessionView& session, const int32_t* slots, int64_t count, cudaStream_t stream);
 // The same in the modes that sample: the slot of entries[i] is sampled as how[i] says; draws are in host memory too.
-cudaError_t launch_sampled_start(const SessionView& session, const SamplingView& sampling, const StartEntry* entries,
-                                 const SlotSampling* how, int64_t count, const int32_t* codes, uint32_t turn,
-                                 cudaStream_t stream);
+cudaError_t launch_sampled_start(const SessionView& session, const SamplingView& sampling, const StartList& starts,
+                                 const SlotSampling* how, uint32_t turn, cudaStream_t stream);
 cudaError_t launch_sampled_stop(const SessionView& session, const SamplingView& sampling, const int32_t* slots,
                                 int64_t count, cudaStream_t stream);
 
@@ -156,6 +162,7 @@ struct ItemsView {
   int32_t *sids = nullptr, *lengths = nullptr;
   int64_t *rows = nullptr, *offsets = nullptr;
   int32_t* truncated = nullptr;
+  bool distinct = false;
 };
 cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64_t count, const ItemsView& items,
                          cudaStream_t stream);

@@ -27,12 +27,12 @@ sidbeam_status check_host_address(DeviceHandle* device, const void* address, con
 void close_device(DeviceHandle* device) { delete device; }
 
 constexpr DevicePlugin kPlugin = {
-    kDevicePluginVersion, kBuildId,     open_device,    close_device,     upload_begin,       upload_copy,
-    upload_finish,        upload_mark,  upload_outlive, upload_free,      check_host_address, session_create,
-    session_start,        session_stop, session_step,   session_children, session_beams,      session_fetch,
-    session_read,         session_take, session_items,  session_stats,    session_destroy,    lists_create,
-    lists_send,           lists_mark,   lists_destroy,  set_create,       set_destroy,        set_prefixes,
-    set_advance,          set_mask,     set_bitmask,    set_topk,         set_sample,
+    kDevicePluginVersion, kBuildId,       open_device,  close_device,   upload_begin,     upload_copy,
+    upload_finish,        upload_repeats, upload_mark,  upload_outlive, upload_free,      check_host_address,
+    session_create,       session_start,  session_stop, session_step,   session_children, session_beams,
+    session_fetch,        session_read,   session_take, session_items,  session_stats,    session_destroy,
+    lists_create,         lists_send,     lists_mark,   lists_destroy,  set_create,       set_destroy,
+    set_prefixes,         set_advance,    set_mask,     set_bitmask,    set_topk,         set_sample,
 };
 
 }  // namespace

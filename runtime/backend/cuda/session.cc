@@ -138,6 +138,7 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   Layout layout;
   const BeamArrays arrays(slots, beams, shape.mode, layout);
   const int64_t mirrored = layout.bytes(), table = layout.add<Slot>(slots);
+  const int64_t widths = layout.add<int32_t>(slots * shape.levels);
   const int64_t ends = layout.add<uint64_t>(uses_columns(shape.strategy) ? beams : 0);
   const int64_t history = layout.bytes(), parents = layout.add_bytes(beams, int64_t{shape.levels} * 4),
                 tokens = layout.add_bytes(beams, int64_t{shape.levels} * 4), history_end = layout.bytes();
@@ -146,6 +147,7 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   const int64_t sampled_begin = layout.bytes();
   const SampledArrays sampled(slots, beams, shape.mode, layout);
   const int64_t sampled_end = layout.bytes();
+  const int64_t ordinals = layout.add<int64_t>(beams);
   const int64_t workspace = layout.add_bytes(step_workspace_bytes(shape.slots, shape.beams), 1);
 
   DeviceHandle& device = *session.device;
@@ -157,11 +159,13 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   SessionView& view = session.view = view_of(shape);
   set_beam_arrays(arrays, base, view);
   view.table = at<Slot>(base, table);
+  view.widths = at<int32_t>(base, widths);
   view.range_ends = uses_columns(shape.strategy) ? at<uint64_t>(base, ends) : nullptr;
   view.history_parents = at<int32_t>(base, parents);
   view.history_tokens = at<int32_t>(base, tokens);
   view.counters = at<int64_t>(base, counters);
   view.workspace = base + workspace;
+  view.ordinals = at<int64_t>(base, ordinals);
   session.mode = shape.mode;
   set_sampled_arrays(arrays, shape.mode, base, session.sampling);
   set_sampled_arrays(sampled, shape.mode, base, session.sampling);

@@ -42,12 +42,14 @@ __device__ inline bool find_entry(const SessionView& session, const StepView& st
   entry.batch = batch;
   entry.slot = static_cast<int32_t>(slot);
   entry.level = session.level[slot];
-  entry.width = std::min(held.width, session.beams);
   entry.live = std::min(session.live[slot], session.beams);
   entry.index = held.index;
   entry.transform = transform_of(step, held, batch);
-  return held.index != nullptr && entry.level >= 0 && entry.level < held.index->levels &&
-         entry.level < session.levels && session.active[slot] > 0;
+  if (held.index == nullptr || entry.level < 0 || entry.level >= held.index->levels || entry.level >= session.levels ||
+      session.active[slot] <= 0)
+    return false;
+  entry.width = std::min(session.widths[slot * session.levels + entry.level], session.beams);
+  return true;
 }
 
 __device__ inline void add_to_counter(const SessionView& session, int counter, uint64_t by) {

@@ -5,19 +5,19 @@ namespace sidbeam::cuda {
 namespace {
 
 // The capacity of one launch: kernel arguments may take 4 KB on every device.
-constexpr int kEntries = 44, kCodes = 416;
+constexpr int kEntries = 40, kWords = 416;
 struct StartBatch {
   StartEntry entries[kEntries];
-  int32_t codes[kCodes];
+  int32_t words[kWords];
 };
 static_assert(sizeof(SessionView) + sizeof(StartBatch) + sizeof(uint32_t) <= 4096);
-static_assert(kCodes >= kMaxLevels);
+static_assert(kWords >= kEntryWords);
 
 __global__ void __launch_bounds__(kStartThreads)
     start_kernel(const __grid_constant__ SessionView session, const __grid_constant__ StartBatch batch) {
   const StartEntry& entry = batch.entries[blockIdx.x];
   if (!has_slot(session, entry.slot)) return;
-  start_slot(session, entry, batch.codes + entry.prefix_at);
+  start_slot(session, entry, batch.words + entry.prefix_at);
 }
 
 __global__ void __launch_bounds__(kStartThreads)
@@ -26,8 +26,8 @@ __global__ void __launch_bounds__(kStartThreads)
   if (!has_slot(session, entry.slot)) return;
   const Workspace work = workspace_of(session, entry.slot);
   Waiting& waiting = waiting_of(work);
-  for (int32_t l = thread_id(); l < entry.prefix_length; l += kStartThreads)
-    waiting.codes[l] = batch.codes[entry.prefix_at + l];
+  for (int32_t i = thread_id(); i < words_of(entry); i += kStartThreads)
+    waiting.words[i] = batch.words[entry.prefix_at + i];
   if (thread_id() != 0) return;
   waiting.entry = entry;
   *work.turn = turn;
@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(kStartThreads)
   const Workspace work = workspace_of(session, static_cast<int32_t>(blockIdx.x));
   if (*work.turn != turn) return;
   const Waiting& waiting = waiting_of(work);
-  start_slot(session, waiting.entry, waiting.codes);
+  start_slot(session, waiting.entry, waiting.words);
 }
 
 __global__ void __launch_bounds__(kStartThreads)
@@ -49,14 +49,23 @@ __global__ void __launch_bounds__(kStartThreads)
   stop_slot(session, slot);
 }
 
-// Puts as many of the entries into a batch as it takes; returns their number.
-int64_t fill(StartBatch& batch, const StartEntry* entries, int64_t count, const int32_t* codes) {
+static_assert(SIDBEAM_MAX_BEAMS <= 0xFFFF);
+void put_words(const StartEntry& entry, const LevelWidths& widths, const int32_t* codes, int32_t* words) {
+  std::copy_n(codes + entry.prefix_at, entry.prefix_length, words);
+  for (int32_t l = 0; l < entry.width_levels; l += 2)
+    words[entry.prefix_length + l / 2] = widths.at(l) | widths.at(l + 1) << 16;
+}
+
+// Puts as many of the entries from `first` on into a batch as it takes; returns their number.
+int64_t fill(StartBatch& batch, const StartList& starts, int64_t first) {
   int taken = 0, used = 0;
-  for (; taken < std::min<int64_t>(count, kEntries) && used + entries[taken].prefix_length <= kCodes; ++taken) {
-    StartEntry& entry = batch.entries[taken] = entries[taken];
-    std::copy_n(codes + entry.prefix_at, entry.prefix_length, batch.codes + used);
-    entry.prefix_at = used;
-    used += entry.prefix_length;
+  for (; first + taken < starts.count && taken < kEntries; ++taken) {
+    const StartEntry& entry = starts.entries[first + taken];
+    if (used + words_of(entry) > kWords) break;
+    put_words(entry, starts.widths[first + taken], starts.codes, batch.words + used);
+    batch.entries[taken] = entry;
+    batch.entries[taken].prefix_at = used;
+    used += words_of(entry);
   }
   return taken;
 }
@@ -72,21 +81,19 @@ cudaError_t warm_start_kernels(const SessionView& session, cudaStream_t stream) 
   return error;
 }
 
-cudaError_t launch_start(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
-                         uint32_t turn, cudaStream_t stream) {
+cudaError_t launch_start(const SessionView& session, const StartList& starts, uint32_t turn, cudaStream_t stream) {
   StartBatch batch{};
-  const int64_t taken = fill(batch, entries, count, codes);
-  if (taken == count) return launch(start_kernel, {taken, kStartThreads}, stream, session, batch);
-  const cudaError_t error = launch_waits(session, entries, count, codes, turn, stream);
+  const int64_t taken = fill(batch, starts, 0);
+  if (taken == starts.count) return launch(start_kernel, {taken, kStartThreads}, stream, session, batch);
+  const cudaError_t error = launch_waits(session, starts, turn, stream);
   if (error != cudaSuccess) return error;
   return launch(start_waiting_kernel, {session.slots, kStartThreads}, stream, session, turn);
 }
 
-cudaError_t launch_waits(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
-                         uint32_t turn, cudaStream_t stream) {
+cudaError_t launch_waits(const SessionView& session, const StartList& starts, uint32_t turn, cudaStream_t stream) {
   StartBatch batch{};
-  for (int64_t i = 0, taken = 0; i < count; i += taken) {
-    taken = fill(batch, entries + i, count - i, codes);
+  for (int64_t i = 0, taken = 0; i < starts.count; i += taken) {
+    taken = fill(batch, starts, i);
     const cudaError_t error = launch(wait_kernel, {taken, kStartThreads}, stream, session, batch, turn);
     if (error != cudaSuccess) return error;
   }

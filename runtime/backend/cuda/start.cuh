@@ -21,9 +21,24 @@ __device__ inline void clear_beams(const SessionView& session, int32_t slot) {
   __syncthreads();  // before thread 0 writes the first beam
 }
 
-__device__ inline void start_slot(const SessionView& session, const StartEntry& entry, const int32_t* prefix) {
+// What travels with an entry: the codes of its prefix, then its widths per level, if it has any, two to a word.
+inline constexpr int kEntryWords = kMaxLevels + (kMaxLevels + 1) / 2;
+SIDBEAM_HD inline int32_t words_of(const StartEntry& entry) {
+  return entry.prefix_length + (entry.width_levels + 1) / 2;
+}
+
+__device__ inline int32_t width_at(const StartEntry& entry, const int32_t* words, int32_t level) {
+  if (entry.width_levels == 0) return entry.width;
+  const int32_t l = std::min(level, entry.width_levels - 1), pair = words[entry.prefix_length + l / 2];
+  return (l % 2 == 0 ? pair : pair >> 16) & 0xFFFF;
+}
+
+__device__ inline void start_slot(const SessionView& session, const StartEntry& entry, const int32_t* words) {
   const int32_t slot = entry.slot, length = entry.prefix_length;
+  const int32_t* const prefix = words;
   clear_beams(session, slot);
+  for (int32_t l = thread_id(); l < session.levels; l += kStartThreads)
+    session.widths[int64_t{slot} * session.levels + l] = width_at(entry, words, l);
   if (thread_id() != 0) return;
   const int64_t first = beams_at(session, slot), history = history_at(session, slot);
   for (int32_t l = 0; l < length; ++l) {
@@ -38,7 +53,7 @@ __device__ inline void start_slot(const SessionView& session, const StartEntry& 
     if (session.range_ends != nullptr) session.range_ends[first] = begin.range_end;
   }
   *workspace_of(session, slot).arrived = 0;  // a step that named the slot twice may have left a count
-  session.table[slot] = {entry.index, entry.width, entry.settings};
+  session.table[slot] = {entry.index, entry.settings};
   session.live[slot] = lives ? 1 : 0;
   session.active[slot] = lives && length < entry.index->levels ? 1 : 0;
   session.level[slot] = length;
@@ -77,13 +92,12 @@ cudaError_t launch_stops(const int32_t* slots, int64_t count, const Stop& stop) 
 // host's knowledge.
 struct Waiting {
   StartEntry entry;
-  int32_t codes[kMaxLevels];
+  int32_t words[kEntryWords];
 };
 static_assert(sizeof(Waiting) <= kMoreCandidates * sizeof(uint64_t));
 __device__ inline Waiting& waiting_of(const Workspace& work) { return *reinterpret_cast<Waiting*>(work.candidates); }
 
 // Stores entries until a launch of the same turn starts them.
-cudaError_t launch_waits(const SessionView& session, const StartEntry* entries, int64_t count, const int32_t* codes,
-                         uint32_t turn, cudaStream_t stream);
+cudaError_t launch_waits(const SessionView& session, const StartList& starts, uint32_t turn, cudaStream_t stream);
 
 }  // namespace sidbeam::cuda

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(kStartThreads)
   if (*work.turn != turn) return;
   clear_sampled(session, sampling, slot);
   const Waiting& waiting = waiting_of(work);
-  start_slot(session, waiting.entry, waiting.codes);
+  start_slot(session, waiting.entry, waiting.words);
   if (thread_id() == 0) begin_sampling(session, sampling, slot);
 }
 
@@ -92,8 +92,8 @@ SampledEntry entry_of(const SlotSampling& how, int32_t slot, int32_t at, int32_t
   return entry;
 }
 
-cudaError_t launch_sampled_waits(const SessionView& session, const SamplingView& sampling, const StartEntry* entries,
-                                 const SlotSampling* how, int64_t count, cudaStream_t stream) {
+cudaError_t launch_sampled_waits(const SessionView& session, const SamplingView& sampling, const StartList& starts,
+                                 const SlotSampling* how, cudaStream_t stream) {
   SampledBatch batch{};
   int64_t taken = 0;
   const auto send = [&] {
@@ -101,9 +101,9 @@ cudaError_t launch_sampled_waits(const SessionView& session, const SamplingView&
     taken = 0;
     return launch(wait_sampled_kernel, shape, stream, session, sampling, batch);
   };
-  for (int64_t i = 0; i < count; ++i)
-    for (int32_t at = 0; at < entries[i].width;) {
-      const SampledEntry& entry = batch.entries[taken++] = entry_of(how[i], entries[i].slot, at, entries[i].width);
+  for (int64_t i = 0; i < starts.count; ++i)
+    for (int32_t at = 0, width = starts.entries[i].width; at < width;) {
+      const SampledEntry& entry = batch.entries[taken++] = entry_of(how[i], starts.entries[i].slot, at, width);
       at += entry.count;
       const cudaError_t error = taken == kEntries ? send() : cudaSuccess;
       if (error != cudaSuccess) return error;
@@ -121,11 +121,10 @@ cudaError_t warm_sampled_start_kernels(const SessionView& session, cudaStream_t 
   return error;
 }
 
-cudaError_t launch_sampled_start(const SessionView& session, const SamplingView& sampling, const StartEntry* entries,
-                                 const SlotSampling* how, int64_t count, const int32_t* codes, uint32_t turn,
-                                 cudaStream_t stream) {
-  cudaError_t error = launch_waits(session, entries, count, codes, turn, stream);
-  if (error == cudaSuccess) error = launch_sampled_waits(session, sampling, entries, how, count, stream);
+cudaError_t launch_sampled_start(const SessionView& session, const SamplingView& sampling, const StartList& starts,
+                                 const SlotSampling* how, uint32_t turn, cudaStream_t stream) {
+  cudaError_t error = launch_waits(session, starts, turn, stream);
+  if (error == cudaSuccess) error = launch_sampled_waits(session, sampling, starts, how, stream);
   if (error != cudaSuccess) return error;
   return launch(start_sampled_kernel, {session.slots, kStartThreads}, stream, session, sampling, turn);
 }

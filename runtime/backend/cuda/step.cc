@@ -35,10 +35,15 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
     const Range range("sidbeam start");
     const Current current(*session->device);
     check_not_captured(session->device->id, stream, "start");
-    std::vector<StartEntry> entries(static_cast<size_t>(count));
-    for (size_t i = 0; i < entries.size(); ++i)
-      entries[i] = {starts[i].slot,      starts[i].width,    starts[i].prefix_length,
-                    starts[i].prefix_at, starts[i].settings, starts[i].upload->view()};
+    std::vector<StartEntry> entries;
+    std::vector<LevelWidths> widths;
+    for (int64_t i = 0; i < count; ++i) {
+      const DeviceStart& start = starts[i];
+      widths.push_back(start.widths);
+      entries.push_back({start.slot, start.widths.at(0), start.prefix_length, start.prefix_at, start.settings,
+                         start.upload->view(), start.widths.levels > 1 ? start.widths.levels : 0});
+    }
+    const StartList list{entries.data(), widths.data(), codes, count};
     std::vector<SlotSampling> how;
     if (session->mode != SIDBEAM_MODE_SEARCH)
       for (int64_t i = 0; i < count; ++i) how.push_back(starts[i].sampling);
@@ -46,9 +51,8 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
     const MarksEnd end(session->marks, stream, false);
     const auto work = static_cast<cudaStream_t>(stream);
     check(session->mode == SIDBEAM_MODE_SEARCH
-              ? launch_start(session->view, entries.data(), count, codes, session->turn, work)
-              : launch_sampled_start(session->view, session->sampling, entries.data(), how.data(), count, codes,
-                                     session->turn, work),
+              ? launch_start(session->view, list, session->turn, work)
+              : launch_sampled_start(session->view, session->sampling, list, how.data(), session->turn, work),
           "launch a start");
   });
 }
@@ -144,6 +148,7 @@ sidbeam_status session_items(DeviceSessionHandle* session, const int32_t* slots,
     view.rows = items->item_rows;
     view.offsets = items->offsets;
     view.truncated = items->truncated;
+    view.distinct = items->distinct != 0;
     const MarksEnd end(session->marks, items->stream, captured);
     check(launch_items(session->view, slots, count, view, static_cast<cudaStream_t>(items->stream)),
           "launch the items");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/upload.h"
 
+#include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
@@ -80,6 +82,42 @@ sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool v
   });
 }
 
+sidbeam_status upload_repeats(UploadHandle* upload, const RepeatsView* repeats, void* stream, int64_t* bytes,
+                              sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Range range("sidbeam upload: repeats");
+    DeviceHandle& device = *upload->device;
+    const Current current(device);
+    check_not_captured(device.id, stream, "the first listing of distinct items");
+    RepeatsView there = *repeats;
+    struct Part {
+      UintArray* array;
+      int64_t bytes, at;
+    };
+    Layout layout;
+    const auto part = [&](UintArray& array, uint64_t count) {
+      const auto all = static_cast<int64_t>(count);
+      return Part{&array, all * array.width, layout.add_bytes(all, array.width)};
+    };
+    const Part parts[] = {part(there.rows, there.count), part(there.items, there.count),
+                          part(there.offsets, there.repeated + 1), part(there.ordinals, there.count)};
+    const WaitsForWork waits(device);
+    DeviceMemory memory(device, layout.bytes(), device.work, device.release);
+    for (const Part& one : parts) {
+      const void* from = std::exchange(one.array->data, memory.data() + one.at);
+      check(cudaMemcpyAsync(memory.data() + one.at, from, static_cast<size_t>(one.bytes), cudaMemcpyHostToDevice,
+                            device.work),
+            "copy to the device");
+    }
+    check(cudaMemcpyAsync(upload->memory.data() + offsetof(IndexView, repeats), &there, sizeof there,
+                          cudaMemcpyHostToDevice, device.work),
+          "copy to the device");
+    check(cudaStreamSynchronize(device.work), "wait for the upload");
+    *bytes = memory.bytes();
+    upload->repeats = std::move(memory);
+  });
+}
+
 void upload_mark(UploadHandle* upload, void* stream) {
   guarded(nullptr, [&] {
     const Current current(*upload->device);
@@ -102,6 +140,7 @@ void upload_free(UploadHandle* upload) {
     upload->marks.order(upload->device->release);
     upload->marks.clear();
     upload->memory = DeviceMemory();
+    upload->repeats = DeviceMemory();
   });
 }
 

@@ -34,6 +34,7 @@ class Staging {
 struct UploadHandle {
   DeviceHandle* device = nullptr;
   cuda::DeviceMemory memory;               // view, damage, sections
+  cuda::DeviceMemory repeats;              // what the view has of them, if anything
   std::unique_ptr<cuda::Staging> staging;  // while the upload is under way
   cuda::Marks marks;                       // after which the memory may be freed
 

@@ -1,5 +1,7 @@
 // What a request must be, before a runner takes it.
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
 #include "runner/capi/first_version.h"
 #include "runner/capi/head.h"
 #include "runner/capi/service.h"
@@ -57,6 +59,28 @@ void check_positions(const Service& service, const sidbeam_request& request) {
     check_limit("request.positions", request.positions, 1, service.max_prompt, "config.max_prompt");
 }
 
+void check_widths(const Service& service, const sidbeam_request& request) {
+  check_limit("request.width_levels", request.width_levels, 0, service.shape.levels, "the levels of a SID");
+  if (request.width_levels == 0) return;
+  if (service.drafting.relaxed)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "request.width_levels is %d, expected 0: the runner draws as many beams at every level "
+         "(SIDBEAM_SPECULATE_RELAXED)",
+         request.width_levels);
+  capi::require(request.widths, "request.widths");
+  int32_t before = request.beams;
+  for (int32_t l = 0; l < request.width_levels; ++l) {
+    char what[40];
+    std::snprintf(what, sizeof what, "request.widths[%d]", l);
+    check_limit(what, request.widths[l], 0, request.beams, "request.beams");
+    const int32_t width = request.widths[l] > 0 ? request.widths[l] : request.beams;
+    if (service.draws && width > before)
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "%s is %d, expected at most %d, the width before: in mode STOCHASTIC none may rise", what, width, before);
+    before = width;
+  }
+}
+
 void check_keys(const Service& service, const sidbeam_request& request) {
   const int64_t given = request.seed != 0 ? request.seed : request.sampling_request;
   if (!service.draws && given != 0)
@@ -103,6 +127,7 @@ sidbeam_request complete_request(const Service& service, const sidbeam_request* 
   check_limit("request.group", request.group, 0, service.max_group, "config.max_group");
   if (request.beams == 0) request.beams = service.beams;
   if (request.group == 0) request.group = 1;
+  check_widths(service, request);
   if (request.constraint == nullptr) request.constraint = service.constraint.get();
   if (request.shared_kv != nullptr) {
     if (service.draft)

@@ -171,6 +171,7 @@ RunnerConfig runner_config(const Allocator& allocator, const Service& service, c
   runner.batch.wait = config.wait_us * kNanosecondsPerMicrosecond;
   runner.prompt_tokens = service.max_prompt * service.max_group;
   const int64_t levels = service.shape.levels;
+  runner.levels = service.shape.levels;
   runner.decode_rows = service.head != nullptr ? levels : int64_t{config.beams} * (levels - 1);
   runner.lane_threads = config.lane_threads != 0;
   runner.post = config.post;

@@ -89,6 +89,7 @@ void DraftDecoder::start_slots(const sidbeam_draft_args& args, int64_t count) {
   start.count = count;
   start.constraints = args.constraints;
   start.widths = args.widths;
+  start.width_levels = args.width_levels;
   start.stream = args.stream;
   check_status(sidbeam_session_start(session_.get(), &start, &error), error);
   stop_slots(count, started_, args.stream);  // nothing is found of a request that is not started

@@ -83,6 +83,8 @@ void Runner::start(int32_t number, LaneState& lane, int64_t time) {
   job.prompt.shared_kv = request.shared_kv;
   job.constraint = request.constraint;
   job.beams = request.beams;
+  job.widths = request.widths;
+  job.width_levels = request.width_levels;
   job.number = entry.number;
   job.context = request.context;
   job.seed = request.seed;

@@ -29,6 +29,7 @@ LaneSession::LaneSession(const Allocator& allocator, const LaneConfig& config, R
   create(rows);
   job_ = Buffer<int32_t>::zeroed(allocator, config.requests);
   prompts_ = Buffer<Prompt>::zeroed(allocator, config.requests);
+  wider_ = Buffer<int32_t>::zeroed(allocator, levels_);
 }
 
 void LaneSession::create(Rows rows) {
@@ -60,7 +61,7 @@ void LaneSession::create(Rows rows) {
 int64_t LaneSession::memory_bytes() const {
   sidbeam_stats stats = SIDBEAM_STATS_INIT;
   const bool known = sidbeam_session_get_stats(session_.get(), &stats, nullptr) == SIDBEAM_OK;
-  return job_.bytes() + prompts_.bytes() + (known ? stats.memory_bytes : 0);
+  return job_.bytes() + prompts_.bytes() + wider_.bytes() + (known ? stats.memory_bytes : 0);
 }
 
 void LaneSession::fetch() {
@@ -73,7 +74,8 @@ bool LaneSession::start(int32_t slot, const Job& job, sidbeam_error& error) {
   args.slots = &slot;
   args.count = 1;
   args.constraints = &job.constraint;
-  args.widths = &job.beams;
+  args.widths = job.width_levels > 0 ? job.widths : &job.beams;
+  args.width_levels = job.width_levels;
   args.inverse_temperatures = &config_.inverse_temperature;
   args.soft_caps = &config_.soft_cap;
   args.stream = place_.stream;
@@ -108,9 +110,12 @@ void LaneSession::restart(int32_t slot) {
 }
 
 void LaneSession::start_beside(const LaneSession& other, int32_t count) {
+  const int32_t wider = config_.beams - other.config_.beams;
   for (int32_t slot = 0; slot < count; ++slot) {
     Job job = other.job(slot);
-    job.beams += config_.beams - other.config_.beams;
+    job.beams += wider;
+    for (int32_t l = 0; l < job.width_levels; ++l) wider_[l] = job.widths[l] + wider;
+    job.widths = wider_.data();
     sidbeam_error error = SIDBEAM_ERROR_INIT;
     if (!start(slot, job, error)) fail(error.code, "%s", error.message);
   }

@@ -87,6 +87,7 @@ class LaneSession {
   Ended* ended_ = nullptr;
   Buffer<int32_t> job_;     // [requests] of a slot
   Buffer<Prompt> prompts_;  // [requests] of a slot
+  Buffer<int32_t> wider_;   // [L] widths of a job that is started beside another
 };
 
 // Does the work of a batch; what it throws is how the jobs that are left end, which `end_all` is told.

@@ -41,6 +41,7 @@ Runner::Runner(const RunnerConfig& config, std::vector<std::unique_ptr<Lane>> la
       queue_(config.allocator, config.queue_requests, entry_count_),
       entries_(std::make_unique<Entry[]>(static_cast<size_t>(entry_count_))),
       tokens_(Buffer<int32_t>::zeroed(config.allocator, checked_bytes(entry_count_, config.prompt_tokens))),
+      widths_(Buffer<int32_t>::zeroed(config.allocator, checked_bytes(entry_count_, config.levels))),
       buckets_(config.allocator, static_cast<int64_t>(std::bit_ceil(static_cast<uint32_t>(entry_count_)))),
       formed_(config.allocator, config.batch.requests),
       lane_count_(static_cast<int32_t>(lanes.size())),
@@ -48,7 +49,7 @@ Runner::Runner(const RunnerConfig& config, std::vector<std::unique_ptr<Lane>> la
   std::fill(buckets_.begin(), buckets_.end(), -1);
   for (int32_t entry = entry_count_; entry-- > 0;) put_back(entry);
   stats_.lanes = lane_count_;
-  stats_.memory_bytes = queue_.memory_bytes() + tokens_.bytes() + buckets_.bytes() + formed_.bytes() +
+  stats_.memory_bytes = queue_.memory_bytes() + tokens_.bytes() + widths_.bytes() + buckets_.bytes() + formed_.bytes() +
                         entry_count_ * static_cast<int64_t>(sizeof(Entry)) + static_cast<int64_t>(sizeof(Runner));
   for (int32_t i = lane_count_; i-- > 0;) {
     LaneState& lane = lanes_[static_cast<size_t>(i)];
@@ -97,6 +98,12 @@ int32_t Runner::take(Lock& lock, const sidbeam_request& request, Turn* turn) {
     int32_t* copy = tokens_.data() + number * config_.prompt_tokens;
     std::copy_n(request.tokens, tokens, copy);
     entry.request.tokens = copy;
+  }
+  if (request.width_levels > 0) {
+    int32_t* copy = widths_.data() + int64_t{number} * config_.levels;
+    for (int32_t l = 0; l < request.width_levels; ++l)
+      copy[l] = request.widths[l] > 0 ? request.widths[l] : request.beams;
+    entry.request.widths = copy;
   }
   if (request.shared_kv != nullptr) {
     entry.shared_kv = *request.shared_kv;

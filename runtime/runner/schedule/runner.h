@@ -27,6 +27,7 @@ struct RunnerConfig {
   BatchLimits batch;
   int64_t prompt_tokens = 0;  // most of a request: positions * group
   int64_t decode_rows = 0;    // of a request: M * (L - 1)
+  int32_t levels = 0;         // most width_levels of a request
   bool lane_threads = false;
   int32_t (*post)(void* context, void (*task)(void* data), void* data) = nullptr;
   void* post_context = nullptr;
@@ -150,6 +151,7 @@ class Runner {
   Queue queue_;
   std::unique_ptr<Entry[]> entries_;
   Buffer<int32_t> tokens_;   // [entries, prompt_tokens]
+  Buffer<int32_t> widths_;   // [entries, levels]
   Buffer<int32_t> buckets_;  // first entry of the numbers that are equal in their low bits
   Buffer<int32_t> formed_;   // [batch.requests] as look() found them
   int32_t free_entry_ = -1;

@@ -238,6 +238,32 @@ static void seeds_of_runners_that_search_are_refused(void) {
   CHECK_INT(got.calls, 0);
 }
 
+/* Relaxed rounds draw as many beams at every level; a draw from fewer prefixes than SIDs is not the model's. */
+static void widths_per_level_are_refused_where_draws_cannot_follow(void) {
+  static const int32_t widths[LEVELS] = {3, 2, 3};
+  for (int which = 0; which < DRAWING; ++which) {
+    const sidbeam_runner_config config = drawing(which);
+    outcome got;
+    make_runner(&config);
+    sidbeam_request request = ask(&got);
+    request.seed = 1;
+    request.widths = widths;
+    request.width_levels = LEVELS;
+    CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT,
+                which < 2 ? "request.width_levels is 3, expected 0: the runner draws as many beams at every level"
+                          : "request.widths[2] is 3, expected at most 2, the width before");
+    request.width_levels = 2;
+    if (which < 2) {
+      CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT, "request.width_levels is 2");
+    } else {
+      CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+      const outcome same = draw(1, 0, 2); /* falling widths draw what the last draws alone */
+      check_same(&got, &same);
+    }
+    clean_up();
+  }
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(draws_repeat_by_their_seeds),
@@ -248,6 +274,7 @@ int main(void) {
       TEST(a_swap_touches_the_requests_after_it_alone),
       TEST(deadlines_and_cancelled_requests_are_told),
       TEST(seeds_of_runners_that_search_are_refused),
+      TEST(widths_per_level_are_refused_where_draws_cannot_follow),
   };
   after_test = clean_up;
   return RUN_TESTS(tests);

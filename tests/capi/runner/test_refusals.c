@@ -20,6 +20,14 @@ static void requests_that_make_no_sense_are_refused(void) {
   REFUSED((request.tokens = strange, request.positions = 2), "token 0 of position 1 is 24, expected 0..23");
   REFUSED(request.beams = BEAMS + 1, "request.beams is 5, expected 0..4, config.beams");
   REFUSED(request.beams = -1, "request.beams is -1");
+  static const int32_t widths[] = {4, 5, -1};
+  REFUSED(request.width_levels = 1, "request.widths is NULL");
+  REFUSED((request.widths = widths, request.width_levels = LEVELS + 1), "request.width_levels is 4, expected 0..3");
+  REFUSED((request.widths = widths, request.width_levels = -1), "request.width_levels is -1, expected 0..3");
+  REFUSED((request.widths = widths, request.width_levels = 2), "request.widths[1] is 5, expected 0..4, request.beams");
+  REFUSED((request.widths = widths + 2, request.width_levels = 1), "request.widths[0] is -1, expected 0..4");
+  REFUSED((request.beams = 3, request.widths = widths, request.width_levels = 1),
+          "request.widths[0] is 4, expected 0..3, request.beams");
   REFUSED(request.group = 2, "request.group is 2, expected 0..1, config.max_group");
   REFUSED(request.done = NULL, "request.done is NULL");
   sidbeam_constraint* other = make_constraint(&two_levels, SIDBEAM_KIND_TRIE);

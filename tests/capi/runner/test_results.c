@@ -38,6 +38,25 @@ static void a_request_may_ask_for_fewer_beams(void) {
   CHECK(got.scores[0] <= all.scores[0]);
 }
 
+/* One beam at the first level leaves the SIDs of its code, two at the last the better of these. */
+static void a_request_may_ask_for_beams_per_level(void) {
+  const sidbeam_runner_config config = settings();
+  outcome got;
+  make_runner(&config);
+  const int32_t widths[3] = {1, 0, 2};
+  sidbeam_request request = ask(&got);
+  request.widths = widths;
+  request.width_levels = 1;
+  CHECK_OK(sidbeam_runner_run(runner, &request, &err)); /* the best at every level */
+  CHECK_INT(got.live, 1);
+  const int32_t first = got.sids[0];
+  request.width_levels = 3;
+  CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+  static const int32_t of_code[4] = {3, 0, 1, 1};
+  CHECK_INT(got.live, of_code[first] < 2 ? of_code[first] : 2);
+  for (int32_t m = 0; m < got.live; ++m) CHECK_INT(got.sids[m * LEVELS], first);
+}
+
 static void no_way_of_running_changes_a_bit(void) {
   outcome got[6];
   sidbeam_runner_config config = settings();
@@ -191,6 +210,7 @@ int main(void) {
   static const test_case tests[] = {
       TEST(the_best_items_come_back),
       TEST(a_request_may_ask_for_fewer_beams),
+      TEST(a_request_may_ask_for_beams_per_level),
       TEST(no_way_of_running_changes_a_bit),
       TEST(the_rounding_of_the_hosts_threads_changes_no_bit),
       TEST(a_group_is_the_sum_of_its_tokens),

@@ -102,7 +102,8 @@ int32_t beams_in_use(const sidbeam_beams& beams, int32_t slot) {
 void check_step(const Session& session, int32_t slot, const Before& before) {
   const sidbeam_beams& beams = session.beams;
   const bool draws = session.config.mode == SIDBEAM_MODE_SAMPLE;
-  const int32_t width = session.widths[static_cast<size_t>(slot)];
+  const std::vector<int32_t>& widths = session.widths[static_cast<size_t>(slot)];
+  const int32_t width = widths[std::min(static_cast<size_t>(before.level), widths.size() - 1)];
   FUZZ_CHECK(beams.level[slot] == before.level + 1);
   FUZZ_CHECK(beams.live[slot] >= 0 && beams.live[slot] <= width);
   FUZZ_CHECK(beams.active[slot] >= 0 && beams.active[slot] <= beams.live[slot]);

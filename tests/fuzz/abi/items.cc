@@ -63,7 +63,7 @@ void check_slot(const Session& session, int32_t slot, int64_t i, const sidbeam_i
 void get_items(World& world) {
   if (world.sessions.empty()) return;
   const Session& session = *world.any(world.sessions);
-  const int32_t fault = world.fault(6), slots = session.config.slots;
+  const int32_t fault = world.fault(7), slots = session.config.slots;
   const bool listed = world.flip();
   const int32_t count = listed ? world.in(0, slots) : slots;
   std::vector<int32_t> named;
@@ -79,6 +79,7 @@ void get_items(World& world) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.limit_per_sid = world.in(0, 3);
   items.limit = world.in(0, 30);
+  items.distinct = fault == 7 ? (world.flip() ? -1 : 2) : world.in(0, 1);
   Buffers buffers(world, session, count, items.limit);
   const int32_t which = world.in(0, 63);
   if ((which & 1) != 0) items.ordinals = buffers.ordinals.get();

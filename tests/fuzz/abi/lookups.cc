@@ -126,6 +126,29 @@ void write_again(World& world, const Held<sidbeam_index>& index) {
     world.written.push_back(path);
 }
 
+// A list of ordinals, some of them none or repeated.
+void list_items(World& world, const Held<sidbeam_index>& index, const sidbeam_index_info& info) {
+  const int32_t fault = world.fault(5);
+  std::vector<int64_t> ordinals(static_cast<size_t>(world.in(1, 6)));
+  for (int64_t& ordinal : ordinals) ordinal = world.one_in(4) ? -1 : draw_position(world, info.sids, false);
+  if (fault == 1) ordinals.back() = world.flip() ? -2 : info.sids;
+  const auto count = static_cast<int64_t>(ordinals.size());
+  const Array<int64_t> given(std::move(ordinals));
+  const int64_t limit = world.in(1, 9), per_sid = fault == 2 ? -1 : world.in(0, 3);
+  Out<int64_t> rows(world, static_cast<size_t>(limit)), offsets(world, static_cast<size_t>(count) + 1);
+  Out<int32_t> truncated(world, 1);
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(index_items)(index.handle, fault == 3 ? nullptr : given.get(), count, per_sid, limit,
+                            fault == 4 ? 2 : world.in(0, 1), rows.get(), fault == 5 ? nullptr : offsets.get(),
+                            truncated.get(), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  FUZZ_CHECK(offsets.get()[0] == 0 && offsets.get()[count] <= limit);
+  for (int64_t i = 0; i < count; ++i) FUZZ_CHECK(offsets.get()[i] <= offsets.get()[i + 1]);
+  for (int64_t r = 0; r < offsets.get()[count]; ++r) FUZZ_CHECK(rows.get()[r] >= 0 && rows.get()[r] < info.items);
+}
+
 }  // namespace
 
 void describe(World& world) {
@@ -202,6 +225,7 @@ void look_up_item(World& world) {
   if (world.indexes.empty()) return;
   const Held<sidbeam_index>& index = world.any(world.indexes);
   const sidbeam_index_info& info = *index.facts;
+  if (world.one_in(3)) return list_items(world, index, info);
   const int32_t fault = world.fault(3);
   sidbeam_index* handle = fault == 1 ? nullptr : index.handle;
   const int64_t row = draw_position(world, info.items, fault == 2);

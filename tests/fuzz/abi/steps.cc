@@ -163,8 +163,10 @@ void note_started(Session& session, const Start& start) {
     const int32_t slot = start.list.named[i];
     const auto at = static_cast<size_t>(slot);
     session.slots[at] = start.facts[i];
-    const int32_t width = start.widths.given() ? start.widths[i] : 0;
-    session.widths[at] = width > 0 ? width : session.config.beams;
+    const size_t levels = start.widths.given() ? static_cast<size_t>(std::max(start.args.width_levels, 1)) : 0;
+    session.widths[at].assign(std::max<size_t>(levels, 1), session.config.beams);
+    for (size_t l = 0; l < levels; ++l)
+      if (start.widths[i * levels + l] > 0) session.widths[at][l] = start.widths[i * levels + l];
     session.fresh[at] = true;
     FUZZ_CHECK(session.beams.level[slot] == (start.lengths.given() ? start.lengths[i] : 0));
     FUZZ_CHECK(session.beams.live[slot] == 0 || session.beams.live[slot] == 1);
@@ -266,6 +268,11 @@ void start(World& world, Session& session) {
   if (fault == 6 && !named.empty()) {
     start.widths = Array<int32_t>(std::vector<int32_t>(named.size(), world.flip() ? -1 : session.config.beams + 1));
     world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
+  } else if (session.config.mode == SIDBEAM_MODE_SEARCH && world.one_in(4)) {
+    start.args.width_levels = world.in(1, session.facts->levels);
+    start.widths = Array<int32_t>(
+        world.numbers(named.size() * static_cast<size_t>(start.args.width_levels), 0, session.config.beams));
+    world.expected.fails_if(!start.widths.given(), SIDBEAM_INVALID_ARGUMENT);
   }
   start.inverse_temperatures = draw_settings(world, named.size(), false, fault == 10);
   start.soft_caps = draw_settings(world, named.size(), true, fault == 11);

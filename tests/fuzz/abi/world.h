@@ -49,9 +49,9 @@ struct Session {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   Facts facts;  // of its constraint
   Vocabulary vocabulary;
-  std::vector<Facts> slots;  // of each slot's constraint; nullptr: idle
-  std::vector<int32_t> widths;
-  std::vector<bool> fresh;  // started and not stepped yet
+  std::vector<Facts> slots;                  // of each slot's constraint; nullptr: idle
+  std::vector<std::vector<int32_t>> widths;  // [slots] by level, of which the last goes on
+  std::vector<bool> fresh;                   // started and not stepped yet
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
 };
 

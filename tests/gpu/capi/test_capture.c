@@ -175,12 +175,94 @@ static void kernels_overlap_only_where_they_were_compiled_to_wait(void) {
   CHECK_INT(overlaps_of_steps("1", 90, 90, 9), 2);
 }
 
+/* Items 7 and 8, each of two SIDs, and 5 and 6. */
+static sidbeam_constraint* constraint_of_shared_items(void) {
+  static const int64_t ids[6] = {5, 8, 6, 8, 7, 7}; /* of the ordinals 3 0 4 1 2 0 */
+  catalogue shared = small;
+  shared.ids = ids;
+  return make_constraint(&shared, ALL_KINDS);
+}
+
+typedef struct listed {
+  int64_t rows[SLOTS * 8], offsets[SLOTS * (BEAMS + 1)];
+  int32_t truncated[SLOTS];
+} listed;
+
+/* What a session on the CPU lists after all steps of both slots. */
+static listed distinct_on_cpu(sidbeam_constraint* constraint) {
+  sidbeam_session_config config = session_config(constraint);
+  config.slots = SLOTS;
+  sidbeam_session* session = make_session(&config);
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  listed all = {{0}, {0}, {0}};
+  items.limit = 8;
+  items.distinct = 1;
+  items.item_rows = all.rows;
+  items.offsets = all.offsets;
+  items.truncated = all.truncated;
+  start_all(session);
+  for (int i = 0; i < LEVELS; ++i) step_all(session, halving);
+  CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));
+  sidbeam_session_destroy(session);
+  return all;
+}
+
+/* The repeats of an index come to the device outside of captures; a graph then serves indexes that come later. */
+static void a_graph_lists_distinct_items_of_indexes_that_are_started_later(void) {
+  sidbeam_constraint* constraint = constraint_of_shared_items();
+  const listed expected = distinct_on_cpu(constraint);
+  CHECK_INT(expected.offsets[BEAMS], 4);
+  float* row = on_device(halving, sizeof halving);
+  listed* there = device_memory(sizeof *there);
+  void* stream = make_stream();
+  sidbeam_session_config config = cuda_config(constraint);
+  sidbeam_session* session = make_session(&config);
+  const sidbeam_rows rows = device_rows(row);
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.limit = 8;
+  items.distinct = 1;
+  items.item_rows = there->rows;
+  items.offsets = there->offsets;
+  items.truncated = there->truncated;
+  items.stream = stream;
+  start_all(session);
+  wait_device();
+  begin_capture(stream);
+  CHECK_FAILS(sidbeam_session_get_items(session, NULL, 0, &items, &err), SIDBEAM_BAD_STATE,
+              "the first listing of distinct items");
+  release_graph(end_capture(stream));
+  CHECK_OK(sidbeam_session_stop(session, NULL, 0, stream, &err));
+  CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err)); /* of no index */
+  begin_capture(stream);
+  CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));
+  void* graph = end_capture(stream);
+  start_all(session);
+  wait_device();
+  for (int i = 0; i < LEVELS; ++i) CHECK_OK(step(session, &rows, stream));
+  replay(graph, stream);
+  wait_device();
+  listed all = {{0}, {0}, {0}};
+  read_device(&all, there, sizeof all);
+  CHECK_I64(all.offsets, expected.offsets, SLOTS * (BEAMS + 1));
+  CHECK_I32(all.truncated, expected.truncated, SLOTS);
+  CHECK_I64(all.rows, expected.rows, expected.offsets[BEAMS]);
+  CHECK_I64(all.rows + 8, expected.rows + 8, expected.offsets[BEAMS]);
+  sidbeam_session_destroy(session);
+  release_graph(graph);
+  sidbeam_constraint_release(constraint);
+  release_stream(stream);
+  release_device(there);
+  release_device(row);
+  check_nothing_is_left();
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(creation_loads_what_a_graph_will_launch),
       TEST(another_threads_capture_goes_on_whatever_is_called),
       TEST(the_threads_own_capture_goes_on_whatever_is_called),
       TEST(the_default_stream_is_refused_while_a_blocking_one_is_captured),
+      TEST(a_graph_lists_distinct_items_of_indexes_that_are_started_later),
       TEST(kernels_overlap_only_where_they_were_compiled_to_wait),
   };
   return RUN_TESTS(tests);

@@ -253,7 +253,8 @@ static void drafts_under_other_constraints_or_narrower_ones_are_refused(void) {
   args.constraints = NULL;
   args.widths = narrow;
   CHECK_OK(sidbeam_session_start(w.draft, &args, &err));
-  CHECK_FAILS(begin(&active), SIDBEAM_INVALID_ARGUMENT, "slot 1 of the draft has width 3, expected at least 4");
+  CHECK_FAILS(begin(&active), SIDBEAM_INVALID_ARGUMENT,
+              "slot 1 of the draft has width 3 at level 0, expected at least 4");
   CHECK_OK(sidbeam_session_stop(w.draft, NULL, 0, w.stream, &err));
   CHECK_FAILS(begin(&active), SIDBEAM_BAD_STATE, "slot 0 of the draft is not started");
   CHECK_INT(active, -1);

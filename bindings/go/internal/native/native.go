@@ -139,174 +139,174 @@ typedef long long swig_type_109;
 typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
 typedef _goslice_ swig_type_112;
-typedef _goslice_ swig_type_113;
-typedef _goslice_ swig_type_114;
+typedef long long swig_type_113;
+typedef long long swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
-typedef long long swig_type_119;
+typedef _goslice_ swig_type_119;
 typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
 typedef _goslice_ swig_type_122;
-typedef long long swig_type_123;
-typedef long long swig_type_124;
+typedef _goslice_ swig_type_123;
+typedef _goslice_ swig_type_124;
 typedef _goslice_ swig_type_125;
 typedef long long swig_type_126;
 typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
 typedef _goslice_ swig_type_129;
-typedef _goslice_ swig_type_130;
+typedef long long swig_type_130;
 typedef long long swig_type_131;
 typedef _goslice_ swig_type_132;
-typedef _goslice_ swig_type_133;
-typedef long long swig_type_134;
+typedef long long swig_type_133;
+typedef _goslice_ swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
 typedef _goslice_ swig_type_137;
-typedef _goslice_ swig_type_138;
-typedef long long swig_type_139;
+typedef long long swig_type_138;
+typedef _goslice_ swig_type_139;
 typedef _goslice_ swig_type_140;
-typedef _goslice_ swig_type_141;
-typedef long long swig_type_142;
+typedef long long swig_type_141;
+typedef _goslice_ swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
 typedef _goslice_ swig_type_145;
 typedef long long swig_type_146;
 typedef _goslice_ swig_type_147;
 typedef _goslice_ swig_type_148;
-typedef _goslice_ swig_type_149;
+typedef long long swig_type_149;
 typedef _goslice_ swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef long long swig_type_153;
-typedef long long swig_type_154;
-typedef long long swig_type_155;
-typedef long long swig_type_156;
-typedef long long swig_type_157;
-typedef long long swig_type_158;
+typedef _goslice_ swig_type_154;
+typedef _goslice_ swig_type_155;
+typedef _goslice_ swig_type_156;
+typedef _goslice_ swig_type_157;
+typedef _goslice_ swig_type_158;
 typedef _goslice_ swig_type_159;
-typedef _goslice_ swig_type_160;
-typedef _goslice_ swig_type_161;
-typedef _goslice_ swig_type_162;
+typedef long long swig_type_160;
+typedef long long swig_type_161;
+typedef long long swig_type_162;
 typedef long long swig_type_163;
-typedef _goslice_ swig_type_164;
+typedef long long swig_type_164;
 typedef long long swig_type_165;
 typedef _goslice_ swig_type_166;
-typedef long long swig_type_167;
+typedef _goslice_ swig_type_167;
 typedef _goslice_ swig_type_168;
 typedef _goslice_ swig_type_169;
-typedef _goslice_ swig_type_170;
+typedef long long swig_type_170;
 typedef _goslice_ swig_type_171;
-typedef _goslice_ swig_type_172;
+typedef long long swig_type_172;
 typedef _goslice_ swig_type_173;
 typedef long long swig_type_174;
 typedef _goslice_ swig_type_175;
 typedef _goslice_ swig_type_176;
-typedef long long swig_type_177;
-typedef long long swig_type_178;
-typedef long long swig_type_179;
+typedef _goslice_ swig_type_177;
+typedef _goslice_ swig_type_178;
+typedef _goslice_ swig_type_179;
 typedef _goslice_ swig_type_180;
-typedef _goslice_ swig_type_181;
+typedef long long swig_type_181;
 typedef _goslice_ swig_type_182;
 typedef _goslice_ swig_type_183;
-typedef _goslice_ swig_type_184;
-typedef _goslice_ swig_type_185;
+typedef long long swig_type_184;
+typedef long long swig_type_185;
 typedef long long swig_type_186;
 typedef _goslice_ swig_type_187;
 typedef _goslice_ swig_type_188;
-typedef long long swig_type_189;
-typedef long long swig_type_190;
+typedef _goslice_ swig_type_189;
+typedef _goslice_ swig_type_190;
 typedef _goslice_ swig_type_191;
 typedef _goslice_ swig_type_192;
-typedef _goslice_ swig_type_193;
-typedef long long swig_type_194;
+typedef long long swig_type_193;
+typedef _goslice_ swig_type_194;
 typedef _goslice_ swig_type_195;
-typedef _goslice_ swig_type_196;
-typedef _goslice_ swig_type_197;
+typedef long long swig_type_196;
+typedef long long swig_type_197;
 typedef _goslice_ swig_type_198;
 typedef _goslice_ swig_type_199;
 typedef _goslice_ swig_type_200;
-typedef _goslice_ swig_type_201;
-typedef long long swig_type_202;
+typedef long long swig_type_201;
+typedef _goslice_ swig_type_202;
 typedef _goslice_ swig_type_203;
 typedef _goslice_ swig_type_204;
 typedef _goslice_ swig_type_205;
-typedef long long swig_type_206;
+typedef _goslice_ swig_type_206;
 typedef _goslice_ swig_type_207;
-typedef long long swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef long long swig_type_210;
+typedef _goslice_ swig_type_208;
+typedef long long swig_type_209;
+typedef _goslice_ swig_type_210;
 typedef _goslice_ swig_type_211;
 typedef _goslice_ swig_type_212;
-typedef _goslice_ swig_type_213;
+typedef long long swig_type_213;
 typedef _goslice_ swig_type_214;
-typedef _goslice_ swig_type_215;
-typedef long long swig_type_216;
-typedef _goslice_ swig_type_217;
-typedef long long swig_type_218;
+typedef long long swig_type_215;
+typedef _goslice_ swig_type_216;
+typedef long long swig_type_217;
+typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
 typedef _goslice_ swig_type_220;
 typedef _goslice_ swig_type_221;
 typedef _goslice_ swig_type_222;
 typedef long long swig_type_223;
-typedef long long swig_type_224;
+typedef _goslice_ swig_type_224;
 typedef long long swig_type_225;
-typedef long long swig_type_226;
-typedef long long swig_type_227;
+typedef _goslice_ swig_type_226;
+typedef _goslice_ swig_type_227;
 typedef _goslice_ swig_type_228;
 typedef _goslice_ swig_type_229;
-typedef _goslice_ swig_type_230;
+typedef long long swig_type_230;
 typedef long long swig_type_231;
 typedef long long swig_type_232;
-typedef _goslice_ swig_type_233;
+typedef long long swig_type_233;
 typedef long long swig_type_234;
 typedef _goslice_ swig_type_235;
 typedef _goslice_ swig_type_236;
 typedef _goslice_ swig_type_237;
-typedef _goslice_ swig_type_238;
+typedef long long swig_type_238;
 typedef long long swig_type_239;
-typedef long long swig_type_240;
+typedef _goslice_ swig_type_240;
 typedef long long swig_type_241;
-typedef long long swig_type_242;
+typedef _goslice_ swig_type_242;
 typedef _goslice_ swig_type_243;
 typedef _goslice_ swig_type_244;
 typedef _goslice_ swig_type_245;
 typedef long long swig_type_246;
-typedef _goslice_ swig_type_247;
-typedef _goslice_ swig_type_248;
-typedef _goslice_ swig_type_249;
+typedef long long swig_type_247;
+typedef long long swig_type_248;
+typedef long long swig_type_249;
 typedef _goslice_ swig_type_250;
-typedef long long swig_type_251;
-typedef long long swig_type_252;
+typedef _goslice_ swig_type_251;
+typedef _goslice_ swig_type_252;
 typedef long long swig_type_253;
-typedef long long swig_type_254;
+typedef _goslice_ swig_type_254;
 typedef _goslice_ swig_type_255;
 typedef _goslice_ swig_type_256;
 typedef _goslice_ swig_type_257;
-typedef _goslice_ swig_type_258;
-typedef _goslice_ swig_type_259;
-typedef _goslice_ swig_type_260;
-typedef _goslice_ swig_type_261;
+typedef long long swig_type_258;
+typedef long long swig_type_259;
+typedef long long swig_type_260;
+typedef long long swig_type_261;
 typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
 typedef _goslice_ swig_type_264;
-typedef long long swig_type_265;
+typedef _goslice_ swig_type_265;
 typedef _goslice_ swig_type_266;
-typedef long long swig_type_267;
-typedef long long swig_type_268;
+typedef _goslice_ swig_type_267;
+typedef _goslice_ swig_type_268;
 typedef _goslice_ swig_type_269;
-typedef long long swig_type_270;
+typedef _goslice_ swig_type_270;
 typedef _goslice_ swig_type_271;
-typedef _goslice_ swig_type_272;
-typedef long long swig_type_273;
-typedef _goslice_ swig_type_274;
-typedef _goslice_ swig_type_275;
+typedef long long swig_type_272;
+typedef _goslice_ swig_type_273;
+typedef long long swig_type_274;
+typedef long long swig_type_275;
 typedef _goslice_ swig_type_276;
-typedef _goslice_ swig_type_277;
+typedef long long swig_type_277;
 typedef _goslice_ swig_type_278;
 typedef _goslice_ swig_type_279;
-typedef _goslice_ swig_type_280;
+typedef long long swig_type_280;
 typedef _goslice_ swig_type_281;
 typedef _goslice_ swig_type_282;
 typedef _goslice_ swig_type_283;
@@ -315,151 +315,160 @@ typedef _goslice_ swig_type_285;
 typedef _goslice_ swig_type_286;
 typedef _goslice_ swig_type_287;
 typedef _goslice_ swig_type_288;
-typedef long long swig_type_289;
+typedef _goslice_ swig_type_289;
 typedef _goslice_ swig_type_290;
-typedef long long swig_type_291;
+typedef _goslice_ swig_type_291;
 typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
 typedef _goslice_ swig_type_295;
-typedef _gostring_ swig_type_296;
+typedef long long swig_type_296;
 typedef _goslice_ swig_type_297;
-typedef _goslice_ swig_type_298;
+typedef long long swig_type_298;
 typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
 typedef _goslice_ swig_type_302;
-typedef _goslice_ swig_type_303;
+typedef _gostring_ swig_type_303;
 typedef _goslice_ swig_type_304;
-typedef long long swig_type_305;
+typedef _goslice_ swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
 typedef _goslice_ swig_type_308;
 typedef _goslice_ swig_type_309;
-typedef long long swig_type_310;
+typedef _goslice_ swig_type_310;
 typedef _goslice_ swig_type_311;
 typedef long long swig_type_312;
-typedef long long swig_type_313;
-typedef long long swig_type_314;
+typedef _goslice_ swig_type_313;
+typedef _goslice_ swig_type_314;
 typedef _goslice_ swig_type_315;
 typedef _goslice_ swig_type_316;
 typedef long long swig_type_317;
-typedef long long swig_type_318;
+typedef _goslice_ swig_type_318;
 typedef _goslice_ swig_type_319;
 typedef long long swig_type_320;
 typedef long long swig_type_321;
 typedef long long swig_type_322;
 typedef _goslice_ swig_type_323;
-typedef long long swig_type_324;
-typedef _goslice_ swig_type_325;
+typedef _goslice_ swig_type_324;
+typedef long long swig_type_325;
 typedef long long swig_type_326;
 typedef _goslice_ swig_type_327;
 typedef _goslice_ swig_type_328;
-typedef _goslice_ swig_type_329;
-typedef _goslice_ swig_type_330;
-typedef _gostring_ swig_type_331;
+typedef long long swig_type_329;
+typedef long long swig_type_330;
+typedef long long swig_type_331;
 typedef _goslice_ swig_type_332;
 typedef long long swig_type_333;
 typedef _goslice_ swig_type_334;
-typedef _goslice_ swig_type_335;
+typedef long long swig_type_335;
 typedef _goslice_ swig_type_336;
 typedef _goslice_ swig_type_337;
-typedef _gostring_ swig_type_338;
+typedef _goslice_ swig_type_338;
 typedef _goslice_ swig_type_339;
-typedef _goslice_ swig_type_340;
+typedef _gostring_ swig_type_340;
 typedef _goslice_ swig_type_341;
-typedef _goslice_ swig_type_342;
-typedef _gostring_ swig_type_343;
+typedef long long swig_type_342;
+typedef _goslice_ swig_type_343;
 typedef _goslice_ swig_type_344;
 typedef _goslice_ swig_type_345;
 typedef _goslice_ swig_type_346;
-typedef long long swig_type_347;
-typedef long long swig_type_348;
-typedef long long swig_type_349;
-typedef long long swig_type_350;
-typedef long long swig_type_351;
-typedef long long swig_type_352;
+typedef _gostring_ swig_type_347;
+typedef _goslice_ swig_type_348;
+typedef _goslice_ swig_type_349;
+typedef _goslice_ swig_type_350;
+typedef _goslice_ swig_type_351;
+typedef _gostring_ swig_type_352;
 typedef _goslice_ swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
-typedef _goslice_ swig_type_356;
-typedef _goslice_ swig_type_357;
-typedef _goslice_ swig_type_358;
-typedef _goslice_ swig_type_359;
-typedef _goslice_ swig_type_360;
-typedef _goslice_ swig_type_361;
-typedef long long swig_type_362;
-typedef long long swig_type_363;
-typedef long long swig_type_364;
-typedef long long swig_type_365;
-typedef long long swig_type_366;
-typedef long long swig_type_367;
+typedef long long swig_type_356;
+typedef long long swig_type_357;
+typedef long long swig_type_358;
+typedef long long swig_type_359;
+typedef long long swig_type_360;
+typedef long long swig_type_361;
+typedef _goslice_ swig_type_362;
+typedef _goslice_ swig_type_363;
+typedef _goslice_ swig_type_364;
+typedef _goslice_ swig_type_365;
+typedef _goslice_ swig_type_366;
+typedef _goslice_ swig_type_367;
 typedef _goslice_ swig_type_368;
 typedef _goslice_ swig_type_369;
-typedef long long swig_type_370;
-typedef _goslice_ swig_type_371;
-typedef _goslice_ swig_type_372;
-typedef _goslice_ swig_type_373;
+typedef _goslice_ swig_type_370;
+typedef long long swig_type_371;
+typedef long long swig_type_372;
+typedef long long swig_type_373;
 typedef long long swig_type_374;
 typedef long long swig_type_375;
 typedef long long swig_type_376;
-typedef long long swig_type_377;
+typedef _goslice_ swig_type_377;
 typedef _goslice_ swig_type_378;
-typedef _goslice_ swig_type_379;
-typedef long long swig_type_380;
+typedef long long swig_type_379;
+typedef _goslice_ swig_type_380;
 typedef _goslice_ swig_type_381;
 typedef _goslice_ swig_type_382;
-typedef _goslice_ swig_type_383;
+typedef long long swig_type_383;
 typedef long long swig_type_384;
 typedef long long swig_type_385;
 typedef long long swig_type_386;
-typedef long long swig_type_387;
-typedef long long swig_type_388;
+typedef _goslice_ swig_type_387;
+typedef _goslice_ swig_type_388;
 typedef long long swig_type_389;
 typedef _goslice_ swig_type_390;
 typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
 typedef long long swig_type_393;
-typedef _goslice_ swig_type_394;
-typedef _goslice_ swig_type_395;
-typedef _goslice_ swig_type_396;
-typedef _goslice_ swig_type_397;
+typedef long long swig_type_394;
+typedef long long swig_type_395;
+typedef long long swig_type_396;
+typedef long long swig_type_397;
 typedef long long swig_type_398;
 typedef _goslice_ swig_type_399;
-typedef long long swig_type_400;
+typedef _goslice_ swig_type_400;
 typedef _goslice_ swig_type_401;
 typedef long long swig_type_402;
 typedef _goslice_ swig_type_403;
 typedef _goslice_ swig_type_404;
 typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
-typedef _goslice_ swig_type_407;
-typedef long long swig_type_408;
-typedef _goslice_ swig_type_409;
+typedef long long swig_type_407;
+typedef _goslice_ swig_type_408;
+typedef long long swig_type_409;
 typedef _goslice_ swig_type_410;
 typedef long long swig_type_411;
-typedef long long swig_type_412;
-typedef long long swig_type_413;
-typedef long long swig_type_414;
-typedef long long swig_type_415;
-typedef long long swig_type_416;
-typedef _goslice_ swig_type_417;
+typedef _goslice_ swig_type_412;
+typedef _goslice_ swig_type_413;
+typedef _goslice_ swig_type_414;
+typedef _goslice_ swig_type_415;
+typedef _goslice_ swig_type_416;
+typedef long long swig_type_417;
 typedef _goslice_ swig_type_418;
 typedef _goslice_ swig_type_419;
-typedef _goslice_ swig_type_420;
-typedef _goslice_ swig_type_421;
+typedef long long swig_type_420;
+typedef long long swig_type_421;
 typedef long long swig_type_422;
 typedef long long swig_type_423;
-typedef _goslice_ swig_type_424;
-typedef _goslice_ swig_type_425;
+typedef long long swig_type_424;
+typedef long long swig_type_425;
 typedef _goslice_ swig_type_426;
 typedef _goslice_ swig_type_427;
 typedef _goslice_ swig_type_428;
-typedef long long swig_type_429;
-typedef long long swig_type_430;
-typedef _goslice_ swig_type_431;
-typedef _goslice_ swig_type_432;
+typedef _goslice_ swig_type_429;
+typedef _goslice_ swig_type_430;
+typedef long long swig_type_431;
+typedef long long swig_type_432;
 typedef _goslice_ swig_type_433;
+typedef _goslice_ swig_type_434;
+typedef _goslice_ swig_type_435;
+typedef _goslice_ swig_type_436;
+typedef _goslice_ swig_type_437;
+typedef long long swig_type_438;
+typedef long long swig_type_439;
+typedef _goslice_ swig_type_440;
+typedef _goslice_ swig_type_441;
+typedef _goslice_ swig_type_442;
 extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
@@ -644,14 +653,15 @@ extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8(void);
 extern void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
 extern void _wrap_flat_index_item_rows_native_77dbbda3972740c8(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
-extern void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
-extern void _wrap_flat_index_item_ids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
-extern swig_type_119 _wrap_flat_index_item_names_native_77dbbda3972740c8(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
-extern swig_type_123 _wrap_flat_index_find_item_native_77dbbda3972740c8(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
-extern uintptr_t _wrap_flat_session_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_132 arg16);
-extern void _wrap_flat_session_start_native_77dbbda3972740c8(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12, swig_type_144 arg13, swig_type_145 arg14, swig_type_146 arg15, swig_type_147 arg16, swig_type_148 arg17, swig_type_149 arg18, swig_type_150 arg19);
-extern void _wrap_flat_session_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12, swig_type_159 arg13, swig_type_160 arg14, float arg15, float arg16, swig_type_161 arg17, swig_type_162 arg18, swig_type_163 arg19, swig_type_164 arg20);
-extern swig_type_165 _wrap_flat_session_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_166 arg2, swig_type_167 arg3, swig_intgo arg4, swig_type_168 arg5, swig_type_169 arg6, swig_type_170 arg7);
+extern void _wrap_flat_index_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4, swig_intgo arg5, swig_type_115 arg6, swig_type_116 arg7, swig_type_117 arg8, swig_type_118 arg9);
+extern void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3, swig_type_121 arg4);
+extern void _wrap_flat_index_item_ids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_122 arg2, swig_type_123 arg3, swig_type_124 arg4, swig_type_125 arg5);
+extern swig_type_126 _wrap_flat_index_item_names_native_77dbbda3972740c8(uintptr_t arg1, swig_type_127 arg2, swig_type_128 arg3, swig_type_129 arg4);
+extern swig_type_130 _wrap_flat_index_find_item_native_77dbbda3972740c8(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4, swig_type_134 arg5);
+extern uintptr_t _wrap_flat_session_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_135 arg8, swig_type_136 arg9, swig_type_137 arg10, swig_type_138 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_139 arg16);
+extern void _wrap_flat_session_start_native_77dbbda3972740c8(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3, swig_type_142 arg4, swig_type_143 arg5, swig_intgo arg6, swig_type_144 arg7, swig_type_145 arg8, swig_type_146 arg9, swig_type_147 arg10, swig_type_148 arg11, swig_type_149 arg12, swig_type_150 arg13, swig_type_151 arg14, swig_type_152 arg15, swig_type_153 arg16, swig_type_154 arg17, swig_type_155 arg18, swig_type_156 arg19, swig_type_157 arg20);
+extern void _wrap_flat_session_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, swig_type_160 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_161 arg8, swig_type_162 arg9, swig_type_163 arg10, swig_type_164 arg11, swig_type_165 arg12, swig_type_166 arg13, swig_type_167 arg14, float arg15, float arg16, swig_type_168 arg17, swig_type_169 arg18, swig_type_170 arg19, swig_type_171 arg20);
+extern swig_type_172 _wrap_flat_session_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_intgo arg4, swig_type_175 arg5, swig_type_176 arg6, swig_type_177 arg7);
 extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8(void);
@@ -668,10 +678,10 @@ extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_session_get_beams_native_77dbbda3972740c8(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3);
-extern void _wrap_flat_session_fetch_native_77dbbda3972740c8(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4);
-extern void _wrap_flat_session_get_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_type_178 arg4, swig_type_179 arg5, swig_type_180 arg6, swig_type_181 arg7, swig_type_182 arg8, swig_type_183 arg9, swig_type_184 arg10, swig_type_185 arg11, swig_type_186 arg12, swig_type_187 arg13);
-extern void _wrap_flat_session_stop_native_77dbbda3972740c8(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3, swig_type_190 arg4, swig_type_191 arg5);
+extern void _wrap_flat_session_get_beams_native_77dbbda3972740c8(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3);
+extern void _wrap_flat_session_fetch_native_77dbbda3972740c8(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3, swig_type_182 arg4);
+extern void _wrap_flat_session_get_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_type_185 arg4, swig_type_186 arg5, swig_intgo arg6, swig_type_187 arg7, swig_type_188 arg8, swig_type_189 arg9, swig_type_190 arg10, swig_type_191 arg11, swig_type_192 arg12, swig_type_193 arg13, swig_type_194 arg14);
+extern void _wrap_flat_session_stop_native_77dbbda3972740c8(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_type_198 arg5);
 extern swig_intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8(void);
@@ -679,21 +689,21 @@ extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_session_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3);
+extern void _wrap_flat_session_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3);
 extern swig_intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8(void);
-extern swig_type_194 _wrap_flat_session_get_counters_native_77dbbda3972740c8(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_203 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(uintptr_t arg1, swig_type_204 arg2, swig_type_205 arg3, swig_type_206 arg4, swig_type_207 arg5, swig_type_208 arg6, swig_type_209 arg7, swig_type_210 arg8, swig_type_211 arg9);
-extern void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(uintptr_t arg1, swig_type_212 arg2, swig_type_213 arg3, swig_type_214 arg4, swig_type_215 arg5, swig_type_216 arg6, swig_type_217 arg7, swig_type_218 arg8, swig_type_219 arg9);
-extern void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_type_222 arg4, swig_type_223 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_224 arg9, swig_type_225 arg10, swig_type_226 arg11, swig_type_227 arg12, swig_type_228 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, swig_type_231 arg4, swig_type_232 arg5, swig_type_233 arg6, swig_type_234 arg7, swig_type_235 arg8);
-extern void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_type_239 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_240 arg9, swig_type_241 arg10, swig_type_242 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_243 arg14, swig_type_244 arg15, swig_type_245 arg16, swig_type_246 arg17, swig_type_247 arg18);
-extern void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4, swig_type_251 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_252 arg9, swig_type_253 arg10, swig_type_254 arg11, swig_intgo arg12, swig_type_255 arg13, swig_type_256 arg14, swig_type_257 arg15, swig_type_258 arg16, swig_type_259 arg17, swig_type_260 arg18, swig_type_261 arg19, swig_type_262 arg20, swig_type_263 arg21, swig_type_264 arg22, swig_type_265 arg23, swig_type_266 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_267 arg7, swig_type_268 arg8, swig_type_269 arg9);
-extern swig_type_270 _wrap_flat_disc_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3);
-extern void _wrap_flat_disc_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5, swig_type_277 arg6, swig_type_278 arg7);
-extern void _wrap_flat_disc_get_native_77dbbda3972740c8(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4, swig_type_282 arg5, swig_type_283 arg6, swig_type_284 arg7, swig_type_285 arg8, swig_type_286 arg9);
+extern swig_type_201 _wrap_flat_session_get_counters_native_77dbbda3972740c8(uintptr_t arg1, swig_type_202 arg2, swig_type_203 arg3, swig_type_204 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_205 arg2, swig_type_206 arg3, swig_type_207 arg4, swig_type_208 arg5, swig_type_209 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_210 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(uintptr_t arg1, swig_type_211 arg2, swig_type_212 arg3, swig_type_213 arg4, swig_type_214 arg5, swig_type_215 arg6, swig_type_216 arg7, swig_type_217 arg8, swig_type_218 arg9);
+extern void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_type_221 arg4, swig_type_222 arg5, swig_type_223 arg6, swig_type_224 arg7, swig_type_225 arg8, swig_type_226 arg9);
+extern void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3, swig_type_229 arg4, swig_type_230 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_231 arg9, swig_type_232 arg10, swig_type_233 arg11, swig_type_234 arg12, swig_type_235 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_type_239 arg5, swig_type_240 arg6, swig_type_241 arg7, swig_type_242 arg8);
+extern void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(uintptr_t arg1, swig_type_243 arg2, swig_type_244 arg3, swig_type_245 arg4, swig_type_246 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_247 arg9, swig_type_248 arg10, swig_type_249 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_250 arg14, swig_type_251 arg15, swig_type_252 arg16, swig_type_253 arg17, swig_type_254 arg18);
+extern void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(uintptr_t arg1, swig_type_255 arg2, swig_type_256 arg3, swig_type_257 arg4, swig_type_258 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_259 arg9, swig_type_260 arg10, swig_type_261 arg11, swig_intgo arg12, swig_type_262 arg13, swig_type_263 arg14, swig_type_264 arg15, swig_type_265 arg16, swig_type_266 arg17, swig_type_267 arg18, swig_type_268 arg19, swig_type_269 arg20, swig_type_270 arg21, swig_type_271 arg22, swig_type_272 arg23, swig_type_273 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_274 arg7, swig_type_275 arg8, swig_type_276 arg9);
+extern swig_type_277 _wrap_flat_disc_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_278 arg2, swig_type_279 arg3);
+extern void _wrap_flat_disc_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_280 arg2, swig_type_281 arg3, swig_type_282 arg4, swig_type_283 arg5, swig_type_284 arg6, swig_type_285 arg7);
+extern void _wrap_flat_disc_get_native_77dbbda3972740c8(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_type_288 arg4, swig_type_289 arg5, swig_type_290 arg6, swig_type_291 arg7, swig_type_292 arg8, swig_type_293 arg9);
 extern swig_intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8(void);
@@ -726,10 +736,10 @@ extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_flat_events_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3);
-extern void _wrap_flat_adjust_answer_native_77dbbda3972740c8(uintptr_t arg1, swig_type_289 arg2, swig_intgo arg3, swig_type_290 arg4);
-extern void _wrap_flat_result_take_native_77dbbda3972740c8(swig_type_291 arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4, swig_type_295 arg5);
-extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_296 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_297 arg5);
+extern swig_intgo _wrap_flat_events_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_294 arg2, swig_type_295 arg3);
+extern void _wrap_flat_adjust_answer_native_77dbbda3972740c8(uintptr_t arg1, swig_type_296 arg2, swig_intgo arg3, swig_type_297 arg4);
+extern void _wrap_flat_result_take_native_77dbbda3972740c8(swig_type_298 arg1, swig_type_299 arg2, swig_type_300 arg3, swig_type_301 arg4, swig_type_302 arg5);
+extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_303 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_304 arg5);
 extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8(void);
@@ -743,7 +753,7 @@ extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8(void);
-extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
+extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_305 arg2, swig_type_306 arg3, swig_type_307 arg4);
 extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8(void);
@@ -763,12 +773,12 @@ extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_301 arg6, float arg7, float arg8, swig_type_302 arg9, swig_type_303 arg10, swig_type_304 arg11, swig_type_305 arg12, swig_type_306 arg13, swig_type_307 arg14, swig_type_308 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2);
-extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_312 arg8, swig_type_313 arg9, swig_type_314 arg10, swig_type_315 arg11, swig_type_316 arg12);
-extern swig_type_317 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_318 arg2, swig_type_319 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_320 arg8, swig_type_321 arg9, swig_type_322 arg10, swig_type_323 arg11);
-extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3);
+extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_308 arg6, float arg7, float arg8, swig_type_309 arg9, swig_type_310 arg10, swig_type_311 arg11, swig_type_312 arg12, swig_type_313 arg13, swig_type_314 arg14, swig_type_315 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_316 arg2);
+extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_319 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_320 arg9, swig_type_321 arg10, swig_type_322 arg11, swig_type_323 arg12, swig_type_324 arg13);
+extern swig_type_325 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_328 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_329 arg9, swig_type_330 arg10, swig_type_331 arg11, swig_type_332 arg12);
+extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_333 arg2, swig_type_334 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8(void);
@@ -794,8 +804,8 @@ extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3);
-extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_330 arg2);
+extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_337 arg2, swig_type_338 arg3);
+extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_339 arg2);
 extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8(void);
@@ -808,11 +818,11 @@ extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_331 arg1, swig_type_332 arg2);
-extern swig_type_333 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5);
-extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_intgo arg7, swig_type_344 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_345 arg11);
-extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_348 arg7, swig_type_349 arg8, swig_type_350 arg9, swig_type_351 arg10, swig_type_352 arg11, swig_type_353 arg12, swig_type_354 arg13, swig_type_355 arg14, swig_type_356 arg15, swig_type_357 arg16, swig_type_358 arg17, swig_type_359 arg18, swig_type_360 arg19);
+extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_340 arg1, swig_type_341 arg2);
+extern swig_type_342 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_343 arg2, swig_type_344 arg3, swig_type_345 arg4, swig_type_346 arg5);
+extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_347 arg1, swig_type_348 arg2, swig_type_349 arg3, swig_type_350 arg4, swig_type_351 arg5, swig_type_352 arg6, swig_intgo arg7, swig_type_353 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_354 arg11);
+extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_355 arg2, swig_type_356 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_357 arg7, swig_type_358 arg8, swig_type_359 arg9, swig_type_360 arg10, swig_type_361 arg11, swig_type_362 arg12, swig_type_363 arg13, swig_intgo arg14, swig_type_364 arg15, swig_type_365 arg16, swig_type_366 arg17, swig_type_367 arg18, swig_type_368 arg19, swig_type_369 arg20);
 extern swig_intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8(void);
@@ -822,10 +832,10 @@ extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_361 arg3, swig_type_362 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_363 arg8, swig_type_364 arg9, swig_type_365 arg10, swig_type_366 arg11, swig_type_367 arg12, swig_type_368 arg13, swig_type_369 arg14, swig_type_370 arg15, swig_type_371 arg16, swig_type_372 arg17);
-extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_373 arg1, swig_type_374 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_375 arg6, swig_type_376 arg7, swig_type_377 arg8, swig_type_378 arg9, float arg10, swig_intgo arg11, swig_type_379 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_380 arg4, swig_type_381 arg5);
-extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_382 arg3, swig_type_383 arg4, swig_type_384 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_385 arg9, swig_type_386 arg10, swig_type_387 arg11, swig_type_388 arg12, swig_type_389 arg13, swig_type_390 arg14, swig_type_391 arg15, float arg16, swig_type_392 arg17, swig_type_393 arg18, swig_type_394 arg19);
+extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_370 arg3, swig_type_371 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_372 arg8, swig_type_373 arg9, swig_type_374 arg10, swig_type_375 arg11, swig_type_376 arg12, swig_type_377 arg13, swig_type_378 arg14, swig_intgo arg15, swig_type_379 arg16, swig_type_380 arg17, swig_type_381 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_382 arg1, swig_type_383 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_384 arg6, swig_type_385 arg7, swig_type_386 arg8, swig_type_387 arg9, float arg10, swig_intgo arg11, swig_type_388 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_389 arg4, swig_type_390 arg5);
+extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_391 arg3, swig_type_392 arg4, swig_type_393 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_394 arg9, swig_type_395 arg10, swig_type_396 arg11, swig_type_397 arg12, swig_type_398 arg13, swig_type_399 arg14, swig_type_400 arg15, float arg16, swig_type_401 arg17, swig_type_402 arg18, swig_type_403 arg19);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
@@ -835,9 +845,9 @@ extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(vo
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_395 arg2, swig_type_396 arg3, swig_type_397 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_398 arg5, swig_type_399 arg6);
-extern swig_type_400 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_401 arg2, swig_type_402 arg3, swig_type_403 arg4);
+extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_407 arg5, swig_type_408 arg6);
+extern swig_type_409 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3, swig_type_412 arg4);
 extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
@@ -854,23 +864,23 @@ extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3);
-extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_406 arg2);
-extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4);
-extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_412 arg7, swig_type_413 arg8, swig_type_414 arg9, swig_type_415 arg10, swig_type_416 arg11, swig_type_417 arg12, swig_type_418 arg13);
+extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_413 arg2, swig_type_414 arg3);
+extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_415 arg2);
+extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_416 arg2, swig_type_417 arg3, swig_type_418 arg4);
+extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_421 arg7, swig_type_422 arg8, swig_type_423 arg9, swig_type_424 arg10, swig_type_425 arg11, swig_type_426 arg12, swig_type_427 arg13);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3);
-extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_421 arg2, float arg3, swig_intgo arg4, swig_type_422 arg5, swig_type_423 arg6, swig_intgo arg7, swig_type_424 arg8, swig_type_425 arg9);
+extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_428 arg2, swig_type_429 arg3);
+extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_430 arg2, float arg3, swig_intgo arg4, swig_type_431 arg5, swig_type_432 arg6, swig_intgo arg7, swig_type_433 arg8, swig_type_434 arg9);
 extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_426 arg2, swig_type_427 arg3, swig_type_428 arg4, float arg5, swig_intgo arg6, swig_type_429 arg7, swig_type_430 arg8, swig_intgo arg9, swig_type_431 arg10, swig_type_432 arg11, swig_type_433 arg12);
+extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_435 arg2, swig_type_436 arg3, swig_type_437 arg4, float arg5, swig_intgo arg6, swig_type_438 arg7, swig_type_439 arg8, swig_intgo arg9, swig_type_440 arg10, swig_type_441 arg11, swig_type_442 arg12);
 #undef intgo
 */
 import "C"
@@ -2660,12 +2670,40 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	}
 }
 
+func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 int, arg6 []int64, arg7 []int64, arg8 []int32, arg9 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	C._wrap_flat_index_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_113(_swig_i_2), C.swig_type_114(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_8)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+}
+
 func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2683,7 +2721,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2704,7 +2742,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2724,7 +2762,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), C.swig_type_133(_swig_i_3), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2752,7 +2790,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_9)), C.swig_type_138(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2768,7 +2806,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	return swig_r
 }
 
-func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, arg5 []int32, arg6 []int32, arg7 []int32, arg8 int64, arg9 []float32, arg10 []float32, arg11 int64, arg12 []int64, arg13 []int64, arg14 []int64, arg15 int64, arg16 []int32, arg17 []float32, arg18 []float32, arg19 []byte) {
+func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, arg5 []int32, arg6 int, arg7 []int32, arg8 []int32, arg9 int64, arg10 []float32, arg11 []float32, arg12 int64, arg13 []int64, arg14 []int64, arg15 []int64, arg16 int64, arg17 []int32, arg18 []float32, arg19 []float32, arg20 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2788,7 +2826,8 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_session_start_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_13)), C.swig_type_146(_swig_i_14), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_18)))
+	_swig_i_19 := arg20
+	C._wrap_flat_session_start_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_141(_swig_i_2), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_7)), C.swig_type_146(_swig_i_8), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_10)), C.swig_type_149(_swig_i_11), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_14)), C.swig_type_153(_swig_i_15), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2799,19 +2838,16 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 		Swig_escape_val = arg5
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg6
-	}
-	if Swig_escape_always_false {
 		Swig_escape_val = arg7
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg9
+		Swig_escape_val = arg8
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg10
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg12
+		Swig_escape_val = arg11
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg13
@@ -2820,7 +2856,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 		Swig_escape_val = arg14
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg16
+		Swig_escape_val = arg15
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg17
@@ -2830,6 +2866,9 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg19
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg20
 	}
 }
 
@@ -2854,7 +2893,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), C.swig_type_153(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_154(_swig_i_7), C.swig_type_155(_swig_i_8), C.swig_type_156(_swig_i_9), C.swig_type_157(_swig_i_10), C.swig_type_158(_swig_i_11), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_17)), C.swig_type_163(_swig_i_18), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_2)), C.swig_type_160(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_161(_swig_i_7), C.swig_type_162(_swig_i_8), C.swig_type_163(_swig_i_9), C.swig_type_164(_swig_i_10), C.swig_type_165(_swig_i_11), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_17)), C.swig_type_170(_swig_i_18), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2887,7 +2926,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.swig_type_167(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3035,7 +3074,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3049,7 +3088,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_type_181(_swig_i_2), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3058,7 +3097,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	}
 }
 
-func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 int64, arg6 []int64, arg7 []int32, arg8 []int32, arg9 []int64, arg10 []int64, arg11 []int32, arg12 int64, arg13 []byte) {
+func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 []int64, arg8 []int32, arg9 []int32, arg10 []int64, arg11 []int64, arg12 []int32, arg13 int64, arg14 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -3072,12 +3111,10 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.swig_type_177(_swig_i_2), C.swig_type_178(_swig_i_3), C.swig_type_179(_swig_i_4), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_10)), C.swig_type_186(_swig_i_11), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_12)))
+	_swig_i_13 := arg14
+	C._wrap_flat_session_get_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.swig_type_184(_swig_i_2), C.swig_type_185(_swig_i_3), C.swig_type_186(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_11)), C.swig_type_193(_swig_i_12), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_13)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg6
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg7
@@ -3095,7 +3132,10 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 		Swig_escape_val = arg11
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg13
+		Swig_escape_val = arg12
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg14
 	}
 }
 
@@ -3105,7 +3145,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2), C.swig_type_190(_swig_i_3), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_type_197(_swig_i_3), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3174,7 +3214,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3205,7 +3245,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3229,7 +3269,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_4)), C.swig_type_209(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3258,7 +3298,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_2)), C.swig_type_206(_swig_i_3), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_4)), C.swig_type_208(_swig_i_5), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_6)), C.swig_type_210(_swig_i_7), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.swig_type_213(_swig_i_3), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_4)), C.swig_type_215(_swig_i_5), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_6)), C.swig_type_217(_swig_i_7), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3286,7 +3326,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_4)), C.swig_type_216(_swig_i_5), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_6)), C.swig_type_218(_swig_i_7), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_4)), C.swig_type_223(_swig_i_5), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_6)), C.swig_type_225(_swig_i_7), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3321,7 +3361,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_3)), C.swig_type_223(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_224(_swig_i_8), C.swig_type_225(_swig_i_9), C.swig_type_226(_swig_i_10), C.swig_type_227(_swig_i_11), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_3)), C.swig_type_230(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_231(_swig_i_8), C.swig_type_232(_swig_i_9), C.swig_type_233(_swig_i_10), C.swig_type_234(_swig_i_11), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3345,7 +3385,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2)), C.swig_type_231(_swig_i_3), C.swig_type_232(_swig_i_4), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_5)), C.swig_type_234(_swig_i_6), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), C.swig_type_238(_swig_i_3), C.swig_type_239(_swig_i_4), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_5)), C.swig_type_241(_swig_i_6), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3379,7 +3419,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), C.swig_type_239(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_240(_swig_i_8), C.swig_type_241(_swig_i_9), C.swig_type_242(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_15)), C.swig_type_246(_swig_i_16), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_3)), C.swig_type_246(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_247(_swig_i_8), C.swig_type_248(_swig_i_9), C.swig_type_249(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_15)), C.swig_type_253(_swig_i_16), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3428,7 +3468,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_3)), C.swig_type_251(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_252(_swig_i_8), C.swig_type_253(_swig_i_9), C.swig_type_254(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_21)), C.swig_type_265(_swig_i_22), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_3)), C.swig_type_258(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_259(_swig_i_8), C.swig_type_260(_swig_i_9), C.swig_type_261(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_21)), C.swig_type_272(_swig_i_22), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3484,7 +3524,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_267(_swig_i_6), C.swig_type_268(_swig_i_7), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_274(_swig_i_6), C.swig_type_275(_swig_i_7), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -3496,7 +3536,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3514,7 +3554,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3542,7 +3582,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3830,7 +3870,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3845,7 +3885,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_289(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3857,7 +3897,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_77dbbda3972740c8(C.swig_type_291(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_77dbbda3972740c8(C.swig_type_298(_swig_i_0), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3879,7 +3919,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_s
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_296)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_303)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3998,7 +4038,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4179,7 +4219,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_10)), C.swig_type_305(_swig_i_11), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_10)), C.swig_type_312(_swig_i_11), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -4208,14 +4248,14 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	return swig_r
 }
 
-func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 int, arg7 uintptr, arg8 int64, arg9 int64, arg10 int64, arg11 []int64, arg12 []byte) {
+func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 []int32, arg7 int, arg8 uintptr, arg9 int64, arg10 int64, arg11 int64, arg12 []int64, arg13 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4228,19 +4268,23 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_310(_swig_i_1), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_312(_swig_i_7), C.swig_type_313(_swig_i_8), C.swig_type_314(_swig_i_9), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_11)))
+	_swig_i_12 := arg13
+	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_320(_swig_i_8), C.swig_type_321(_swig_i_9), C.swig_type_322(_swig_i_10), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg11
+		Swig_escape_val = arg6
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg12
 	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg13
+	}
 }
 
-func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 int, arg7 uintptr, arg8 int64, arg9 int64, arg10 int64, arg11 []byte) (_swig_ret int64) {
+func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int, arg6 []int32, arg7 int, arg8 uintptr, arg9 int64, arg10 int64, arg11 int64, arg12 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -4253,12 +4297,16 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_318(_swig_i_1), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_320(_swig_i_7), C.swig_type_321(_swig_i_8), C.swig_type_322(_swig_i_9), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_10))))
+	_swig_i_11 := arg12
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_329(_swig_i_8), C.swig_type_330(_swig_i_9), C.swig_type_331(_swig_i_10), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg11
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
 	}
 	return swig_r
 }
@@ -4267,7 +4315,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_333(_swig_i_1), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4278,7 +4326,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_335(_swig_i_1), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4489,7 +4537,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4501,7 +4549,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4607,7 +4655,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_331)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_340)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4624,7 +4672,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4649,7 +4697,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_338)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_347)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4686,14 +4734,14 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
 	return swig_r
 }
 
-func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg5 int, arg6 int, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 []int64, arg13 []int32, arg14 []int32, arg15 []int32, arg16 []int32, arg17 []float32, arg18 []int64, arg19 []byte) {
+func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg5 int, arg6 int, arg7 int64, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 []int64, arg13 []int32, arg14 int, arg15 []int32, arg16 []int32, arg17 []int32, arg18 []float32, arg19 []int64, arg20 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4713,7 +4761,8 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_1)), C.swig_type_347(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_348(_swig_i_6), C.swig_type_349(_swig_i_7), C.swig_type_350(_swig_i_8), C.swig_type_351(_swig_i_9), C.swig_type_352(_swig_i_10), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_18)))
+	_swig_i_19 := arg20
+	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), C.swig_type_356(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_357(_swig_i_6), C.swig_type_358(_swig_i_7), C.swig_type_359(_swig_i_8), C.swig_type_360(_swig_i_9), C.swig_type_361(_swig_i_10), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4722,9 +4771,6 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg13
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg14
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg15
@@ -4740,6 +4786,9 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg19
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg20
 	}
 }
 
@@ -4815,7 +4864,7 @@ func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
 
 var FLAT_DRAFTS_COUNT int = _swig_getFLAT_DRAFTS_COUNT()
 
-func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int64, arg14 []int32, arg15 int64, arg16 []int64, arg17 []byte) {
+func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5 int, arg6 int, arg7 int, arg8 int64, arg9 int64, arg10 int64, arg11 int64, arg12 int64, arg13 []int64, arg14 []int32, arg15 int, arg16 int64, arg17 []int64, arg18 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4833,7 +4882,8 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	C._wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_type_362(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_363(_swig_i_7), C.swig_type_364(_swig_i_8), C.swig_type_365(_swig_i_9), C.swig_type_366(_swig_i_10), C.swig_type_367(_swig_i_11), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_13)), C.swig_type_370(_swig_i_14), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_16)))
+	_swig_i_17 := arg18
+	C._wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_2)), C.swig_type_371(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_372(_swig_i_7), C.swig_type_373(_swig_i_8), C.swig_type_374(_swig_i_9), C.swig_type_375(_swig_i_10), C.swig_type_376(_swig_i_11), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_379(_swig_i_15), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4844,10 +4894,10 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 		Swig_escape_val = arg14
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg16
+		Swig_escape_val = arg17
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg17
+		Swig_escape_val = arg18
 	}
 }
 
@@ -4865,7 +4915,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_373)(unsafe.Pointer(&_swig_i_0)), C.swig_type_374(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_375(_swig_i_5), C.swig_type_376(_swig_i_6), C.swig_type_377(_swig_i_7), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_382)(unsafe.Pointer(&_swig_i_0)), C.swig_type_383(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_384(_swig_i_5), C.swig_type_385(_swig_i_6), C.swig_type_386(_swig_i_7), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4885,7 +4935,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_380(_swig_i_3), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_389(_swig_i_3), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4912,7 +4962,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), C.swig_type_384(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_385(_swig_i_8), C.swig_type_386(_swig_i_9), C.swig_type_387(_swig_i_10), C.swig_type_388(_swig_i_11), C.swig_type_389(_swig_i_12), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_16)), C.swig_type_393(_swig_i_17), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_3)), C.swig_type_393(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_394(_swig_i_8), C.swig_type_395(_swig_i_9), C.swig_type_396(_swig_i_10), C.swig_type_397(_swig_i_11), C.swig_type_398(_swig_i_12), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_16)), C.swig_type_402(_swig_i_17), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5010,7 +5060,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5030,7 +5080,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_398(_swig_i_4), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_407(_swig_i_4), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5043,7 +5093,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_1)), C.swig_type_402(_swig_i_2), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5185,7 +5235,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5197,7 +5247,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5208,7 +5258,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_1)), C.swig_type_417(_swig_i_2), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5231,7 +5281,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_412(_swig_i_6), C.swig_type_413(_swig_i_7), C.swig_type_414(_swig_i_8), C.swig_type_415(_swig_i_9), C.swig_type_416(_swig_i_10), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), C.swig_type_420(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_421(_swig_i_6), C.swig_type_422(_swig_i_7), C.swig_type_423(_swig_i_8), C.swig_type_424(_swig_i_9), C.swig_type_425(_swig_i_10), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5295,7 +5345,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5314,7 +5364,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_422(_swig_i_4), C.swig_type_423(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_431(_swig_i_4), C.swig_type_432(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5371,7 +5421,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_429(_swig_i_6), C.swig_type_430(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_438(_swig_i_6), C.swig_type_439(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

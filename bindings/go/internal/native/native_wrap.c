@@ -1255,6 +1255,23 @@ static inline void flat_index_item_rows(flat_handle* index, int64_t ordinal, fla
   fl_drop_user(index);
 }
 
+/* The item rows of a list of ordinals: item_rows [limit], or none for the sizes alone; offsets [ordinals + 1];
+ * truncated [1]. */
+static inline void flat_index_items(flat_handle* index, flat_in_i64 ordinals, int64_t limit_per_sid, int64_t limit,
+                                    int32_t distinct, flat_out_i64 item_rows, flat_out_i64 offsets,
+                                    flat_out_i32 truncated, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, item_rows, limit) || !FLAT_GIVEN(err, offsets, ordinals.count + 1) ||
+      !FLAT_NEED(err, truncated, 1))
+    return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_items((sidbeam_index*)object, ordinals.data, ordinals.count, limit_per_sid, limit, distinct,
+                             item_rows.data, offsets.data, truncated.data, err);
+  fl_drop_user(index);
+}
+
 /* The ordinals of many item rows: ordinals [item_rows]. */
 static inline void flat_index_item_ordinals(flat_handle* index, flat_in_i64 item_rows, flat_out_i64 ordinals,
                                             sidbeam_error* err) {
@@ -1541,15 +1558,16 @@ static inline int64_t fl_prefix_elements(flat_in_i32 codes, flat_in_i32 lengths,
 /* The stride that the library gets: a stride of 0 says nothing about an empty array. */
 static inline const int32_t* fl_prefix_codes(flat_in_i32 codes) { return codes.count == 0 ? NULL : codes.data; }
 
-/* slots [count], or none for all S, with count 0 or S; each of the others [count] or none. constraints: handles as
- * numbers; prefixes [count, prefix_stride], where a stride of 0 is L and SIDBEAM_BROADCAST one prefix for all; from
- * seeds on as fl_sampling has them. */
+/* slots [count], or none for all S, with count 0 or S; each of the others [count] or none, widths [count, width_levels]
+ * if that is not 0. constraints: handles as numbers; prefixes [count, prefix_stride], where a stride of 0 is L and
+ * SIDBEAM_BROADCAST one prefix for all; from seeds on as fl_sampling has them. */
 static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, int64_t count, flat_in_i64 constraints,
-                                      flat_in_i32 widths, flat_in_i32 prefixes, flat_in_i32 prefix_lengths,
-                                      int64_t prefix_stride, flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps,
-                                      int64_t stream, flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws,
-                                      int64_t draw_stride, flat_in_i32 top_ks, flat_in_f32 top_ps,
-                                      flat_in_f32 noise_scales, sidbeam_error* err) {
+                                      flat_in_i32 widths, int32_t width_levels, flat_in_i32 prefixes,
+                                      flat_in_i32 prefix_lengths, int64_t prefix_stride,
+                                      flat_in_f32 inverse_temperatures, flat_in_f32 soft_caps, int64_t stream,
+                                      flat_in_i64 seeds, flat_in_i64 requests, flat_in_i64 draws, int64_t draw_stride,
+                                      flat_in_i32 top_ks, flat_in_f32 top_ps, flat_in_f32 noise_scales,
+                                      sidbeam_error* err) {
   sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
   sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
@@ -1564,7 +1582,8 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
   if (fl_sampling(seeds, requests, draws, draw_stride, top_ks, top_ps, noise_scales, named, beams.beams, &sampling,
                   err))
     args.sampling = &sampling;
-  if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) && FLAT_NEED(err, widths, named) &&
+  if (FLAT_NEED(err, slots, named) && FLAT_NEED(err, constraints, named) &&
+      FLAT_NEED(err, widths, fl_product(named, width_levels > 0 ? width_levels : 1)) &&
       FLAT_NEED(err, inverse_temperatures, named) && FLAT_NEED(err, soft_caps, named) &&
       FLAT_NEED(err, prefix_lengths, named) &&
       FLAT_NEED(err, prefixes, fl_prefix_elements(prefixes, prefix_lengths, named, prefix_stride, beams.levels)) &&
@@ -1573,6 +1592,7 @@ static inline void flat_session_start(flat_handle* session, flat_in_i32 slots, i
     args.count = count;
     args.constraints = entered.objects;
     args.widths = widths.data;
+    args.width_levels = width_levels;
     args.prefixes = fl_prefix_codes(prefixes);
     args.prefix_lengths = prefix_lengths.data;
     args.prefix_stride = prefix_stride;
@@ -1727,9 +1747,9 @@ static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_
 
 /* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S. */
 static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t limit_per_sid,
-                                          int64_t limit, flat_out_i64 ordinals, flat_out_i32 sids, flat_out_i32 lengths,
-                                          flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
-                                          int64_t stream, sidbeam_error* err) {
+                                          int64_t limit, int32_t distinct, flat_out_i64 ordinals, flat_out_i32 sids,
+                                          flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
+                                          flat_out_i32 truncated, int64_t stream, sidbeam_error* err) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   void* object;
@@ -1739,6 +1759,7 @@ static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slot
   if (object == NULL) return;
   items.limit_per_sid = limit_per_sid;
   items.limit = limit;
+  items.distinct = distinct;
   items.ordinals = ordinals.data;
   items.sids = sids.data;
   items.lengths = lengths.data;
@@ -2634,10 +2655,12 @@ static inline fl_request* fl_make_request(const fl_runner* runner, int64_t tag) 
   return request;
 }
 
-/* As in sidbeam_request; tokens [positions, group]; constraint may be NULL. Taken by run and submit alike. */
+/* As in sidbeam_request; tokens [positions, group]; widths [width_levels] or none; constraint may be NULL. Taken by run
+ * and submit alike. */
 static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
-                                          int32_t beams, int32_t priority, int64_t deadline_us, int64_t seed,
-                                          int64_t sampling_request, sidbeam_request* out, sidbeam_error* err) {
+                                          int32_t beams, flat_in_i32 widths, int32_t priority, int64_t deadline_us,
+                                          int64_t seed, int64_t sampling_request, sidbeam_request* out,
+                                          sidbeam_error* err) {
   const int32_t width = group > 0 ? group : 1;
   fl_request* request;
   if (tokens.count % width != 0) {
@@ -2651,6 +2674,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
     return NULL;
   }
   out->beams = beams;
+  out->widths = widths.data;
+  out->width_levels = widths.count < INT32_MAX ? (int32_t)widths.count : INT32_MAX;
   out->tokens = tokens.data;
   out->positions = tokens.count / width;
   out->group = group;
@@ -2666,8 +2691,8 @@ static inline fl_request* fl_fill_request(const fl_runner* runner, int64_t tag, 
 /* Runs a request on this thread; `out` [FLAT_RESULT_COUNT] gets its numbers, and flat_result_take must follow, unless
  * this fails. */
 static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group, int32_t beams,
-                                   int32_t priority, flat_handle* constraint, int64_t deadline_us, int64_t seed,
-                                   int64_t sampling_request, flat_out_i64 out, sidbeam_error* err) {
+                                   flat_in_i32 widths, int32_t priority, flat_handle* constraint, int64_t deadline_us,
+                                   int64_t seed, int64_t sampling_request, flat_out_i64 out, sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -2677,8 +2702,8 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
   if (object == NULL) return;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0)
-    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
-                          err);
+    own = fl_fill_request(object, tag, tokens, group, beams, widths, priority, deadline_us, seed, sampling_request,
+                          &request, err);
   if (own != NULL && fl_runner_api->runner_run(object->runner, &request, err) == SIDBEAM_OK) {
     fl_put_result(own, out.data);
   } else {
@@ -2690,8 +2715,9 @@ static inline void flat_runner_run(flat_handle* runner, int64_t tag, flat_in_i32
 
 /* Submits a request and returns its number; its result comes as an event with `tag`, perhaps before this returns. */
 static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_in_i32 tokens, int32_t group,
-                                         int32_t beams, int32_t priority, flat_handle* constraint, int64_t deadline_us,
-                                         int64_t seed, int64_t sampling_request, sidbeam_error* err) {
+                                         int32_t beams, flat_in_i32 widths, int32_t priority, flat_handle* constraint,
+                                         int64_t deadline_us, int64_t seed, int64_t sampling_request,
+                                         sidbeam_error* err) {
   sidbeam_request request = SIDBEAM_REQUEST_INIT;
   fl_request* own = NULL;
   fl_runner* object;
@@ -2701,8 +2727,8 @@ static inline int64_t flat_runner_submit(flat_handle* runner, int64_t tag, flat_
   if (object == NULL) return 0;
   if (constraint != NULL) request.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
   if (err->code == 0)
-    own = fl_fill_request(object, tag, tokens, group, beams, priority, deadline_us, seed, sampling_request, &request,
-                          err);
+    own = fl_fill_request(object, tag, tokens, group, beams, widths, priority, deadline_us, seed, sampling_request,
+                          &request, err);
   if (own != NULL) {
     own->events = object->events;
     if (fl_runner_api->runner_submit(object->runner, &request, &id, err) != SIDBEAM_OK) free(own);
@@ -2989,11 +3015,12 @@ typedef struct fl_draft_call {
 #endif
 
 /* 1 if the decoder and the constraints are entered, until fl_leave_drafts; or 0 with an error. hidden [slots, rows,
- * columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots] or none. */
+ * columns], as in sidbeam_rows; constraints: handles as numbers, [slots] or none; widths [slots] or none, [slots,
+ * width_levels] if that is not 0. */
 static inline int fl_enter_drafts(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
                                   int32_t device_type, int32_t device_id, int64_t slots, int64_t rows, int64_t columns,
                                   int64_t slot_stride, int64_t row_stride, flat_in_i64 constraints, flat_in_i32 widths,
-                                  int64_t stream, fl_draft_call* call, sidbeam_error* err) {
+                                  int32_t width_levels, int64_t stream, fl_draft_call* call, sidbeam_error* err) {
   const sidbeam_rows states = SIDBEAM_ROWS_INIT;
   const sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
   call->states = states;
@@ -3004,11 +3031,13 @@ static inline int fl_enter_drafts(flat_handle* decoder, flat_memory hidden, int6
     return 0;
   call->decoder = (sidbeam_draft_decoder*)fl_enter(decoder, FLAT_DRAFT_DECODER, err);
   if (call->decoder == NULL) return 0;
-  if (FLAT_NEED(err, constraints, slots) && FLAT_NEED(err, widths, slots) &&
+  if (FLAT_NEED(err, constraints, slots) &&
+      FLAT_NEED(err, widths, fl_product(slots, width_levels > 0 ? width_levels : 1)) &&
       fl_enter_constraints(&call->entered, constraints, err)) {
     call->args.hidden = &call->states;
     call->args.constraints = call->entered.objects;
     call->args.widths = widths.data;
+    call->args.width_levels = width_levels;
     call->args.stream = (void*)(intptr_t)stream;
     return 1;
   }
@@ -3026,14 +3055,14 @@ static inline void fl_leave_drafts(flat_handle* decoder, fl_draft_call* call) {
 static inline void flat_draft_decoder_run(flat_handle* decoder, flat_memory hidden, int64_t elements, int32_t dtype,
                                           int32_t device_type, int32_t device_id, int64_t slots, int64_t rows,
                                           int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                          flat_in_i64 constraints, flat_in_i32 widths, flat_out_i32 live,
-                                          flat_out_i32 errors, flat_out_i32 sids, flat_out_f32 scores,
-                                          flat_out_i64 ordinals, sidbeam_error* err) {
+                                          flat_in_i64 constraints, flat_in_i32 widths, int32_t width_levels,
+                                          flat_out_i32 live, flat_out_i32 errors, flat_out_i32 sids,
+                                          flat_out_f32 scores, flat_out_i64 ordinals, sidbeam_error* err) {
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
   fl_draft_call call;
   int64_t beams, codes;
   if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
-                       row_stride, constraints, widths, 0, &call, err))
+                       row_stride, constraints, widths, width_levels, 0, &call, err))
     return;
   beams = fl_product(slots, decoder->results);
   codes = fl_product(beams, decoder->levels);
@@ -3069,13 +3098,13 @@ enum {
 static inline void flat_draft_decoder_enqueue(flat_handle* decoder, int32_t what, flat_memory hidden, int64_t elements,
                                               int32_t dtype, int32_t device_type, int32_t device_id, int64_t slots,
                                               int64_t rows, int64_t columns, int64_t slot_stride, int64_t row_stride,
-                                              flat_in_i64 constraints, flat_in_i32 widths, int64_t stream,
-                                              flat_out_i64 out, sidbeam_error* err) {
+                                              flat_in_i64 constraints, flat_in_i32 widths, int32_t width_levels,
+                                              int64_t stream, flat_out_i64 out, sidbeam_error* err) {
   sidbeam_draft_result result = SIDBEAM_DRAFT_RESULT_INIT;
   sidbeam_status status;
   fl_draft_call call;
   if (!fl_enter_drafts(decoder, hidden, elements, dtype, device_type, device_id, slots, rows, columns, slot_stride,
-                       row_stride, constraints, widths, stream, &call, err))
+                       row_stride, constraints, widths, width_levels, stream, &call, err))
     return;
   if (decoder->device_type == SIDBEAM_DEVICE_CPU) {
     fl_fail(err, SIDBEAM_UNSUPPORTED, "draft decoder is on the CPU, expected one on a device");
@@ -6301,6 +6330,48 @@ void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
+void _wrap_flat_index_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i64 arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  flat_out_i64 arg6 ;
+  flat_out_i64 arg7 ;
+  flat_out_i32 arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  flat_index_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+}
+
+
 void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
@@ -6475,26 +6546,27 @@ flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
   flat_in_i64 arg4 ;
   flat_in_i32 arg5 ;
-  flat_in_i32 arg6 ;
+  int32_t arg6 ;
   flat_in_i32 arg7 ;
-  int64_t arg8 ;
-  flat_in_f32 arg9 ;
+  flat_in_i32 arg8 ;
+  int64_t arg9 ;
   flat_in_f32 arg10 ;
-  int64_t arg11 ;
-  flat_in_i64 arg12 ;
+  flat_in_f32 arg11 ;
+  int64_t arg12 ;
   flat_in_i64 arg13 ;
   flat_in_i64 arg14 ;
-  int64_t arg15 ;
-  flat_in_i32 arg16 ;
-  flat_in_f32 arg17 ;
+  flat_in_i64 arg15 ;
+  int64_t arg16 ;
+  flat_in_i32 arg17 ;
   flat_in_f32 arg18 ;
-  sidbeam_error *arg19 = (sidbeam_error *) 0 ;
+  flat_in_f32 arg19 ;
+  sidbeam_error *arg20 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -6512,28 +6584,25 @@ void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
     (&arg5)->data = _swig_go_4.array;
     (&arg5)->count = _swig_go_4.len;
   }
-  {
-    (&arg6)->data = _swig_go_5.array;
-    (&arg6)->count = _swig_go_5.len;
-  }
+  arg6 = (int32_t)_swig_go_5; 
   {
     (&arg7)->data = _swig_go_6.array;
     (&arg7)->count = _swig_go_6.len;
   }
-  arg8 = (int64_t)_swig_go_7; 
   {
-    (&arg9)->data = _swig_go_8.array;
-    (&arg9)->count = _swig_go_8.len;
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
   }
+  arg9 = (int64_t)_swig_go_8; 
   {
     (&arg10)->data = _swig_go_9.array;
     (&arg10)->count = _swig_go_9.len;
   }
-  arg11 = (int64_t)_swig_go_10; 
   {
-    (&arg12)->data = _swig_go_11.array;
-    (&arg12)->count = _swig_go_11.len;
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
   }
+  arg12 = (int64_t)_swig_go_11; 
   {
     (&arg13)->data = _swig_go_12.array;
     (&arg13)->count = _swig_go_12.len;
@@ -6542,11 +6611,11 @@ void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
     (&arg14)->data = _swig_go_13.array;
     (&arg14)->count = _swig_go_13.len;
   }
-  arg15 = (int64_t)_swig_go_14; 
   {
-    (&arg16)->data = _swig_go_15.array;
-    (&arg16)->count = _swig_go_15.len;
+    (&arg15)->data = _swig_go_14.array;
+    (&arg15)->count = _swig_go_14.len;
   }
+  arg16 = (int64_t)_swig_go_15; 
   {
     (&arg17)->data = _swig_go_16.array;
     (&arg17)->count = _swig_go_16.len;
@@ -6556,10 +6625,14 @@ void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
     (&arg18)->count = _swig_go_17.len;
   }
   {
-    arg19 = (sidbeam_error*)_swig_go_18.array; 
+    (&arg19)->data = _swig_go_18.array;
+    (&arg19)->count = _swig_go_18.len;
+  }
+  {
+    arg20 = (sidbeam_error*)_swig_go_19.array; 
   }
   
-  flat_session_start(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19);
+  flat_session_start(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19,arg20);
   
 }
 
@@ -6907,20 +6980,21 @@ void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
   int64_t arg4 ;
   int64_t arg5 ;
-  flat_out_i64 arg6 ;
-  flat_out_i32 arg7 ;
+  int32_t arg6 ;
+  flat_out_i64 arg7 ;
   flat_out_i32 arg8 ;
-  flat_out_i64 arg9 ;
+  flat_out_i32 arg9 ;
   flat_out_i64 arg10 ;
-  flat_out_i32 arg11 ;
-  int64_t arg12 ;
-  sidbeam_error *arg13 = (sidbeam_error *) 0 ;
+  flat_out_i64 arg11 ;
+  flat_out_i32 arg12 ;
+  int64_t arg13 ;
+  sidbeam_error *arg14 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -6932,10 +7006,7 @@ void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_
   arg3 = (int64_t)_swig_go_2; 
   arg4 = (int64_t)_swig_go_3; 
   arg5 = (int64_t)_swig_go_4; 
-  {
-    (&arg6)->data = _swig_go_5.array;
-    (&arg6)->count = _swig_go_5.len;
-  }
+  arg6 = (int32_t)_swig_go_5; 
   {
     (&arg7)->data = _swig_go_6.array;
     (&arg7)->count = _swig_go_6.len;
@@ -6956,12 +7027,16 @@ void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_
     (&arg11)->data = _swig_go_10.array;
     (&arg11)->count = _swig_go_10.len;
   }
-  arg12 = (int64_t)_swig_go_11; 
   {
-    arg13 = (sidbeam_error*)_swig_go_12.array; 
+    (&arg12)->data = _swig_go_11.array;
+    (&arg12)->count = _swig_go_11.len;
+  }
+  arg13 = (int64_t)_swig_go_12; 
+  {
+    arg14 = (sidbeam_error*)_swig_go_13.array; 
   }
   
-  flat_session_get_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
+  flat_session_get_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14);
   
 }
 
@@ -8668,19 +8743,20 @@ flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
   int32_t arg4 ;
   int32_t arg5 ;
-  int32_t arg6 ;
-  flat_handle *arg7 = (flat_handle *) 0 ;
-  int64_t arg8 ;
+  flat_in_i32 arg6 ;
+  int32_t arg7 ;
+  flat_handle *arg8 = (flat_handle *) 0 ;
   int64_t arg9 ;
   int64_t arg10 ;
-  flat_out_i64 arg11 ;
-  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  int64_t arg11 ;
+  flat_out_i64 arg12 ;
+  sidbeam_error *arg13 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -8692,38 +8768,43 @@ void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long
   }
   arg4 = (int32_t)_swig_go_3; 
   arg5 = (int32_t)_swig_go_4; 
-  arg6 = (int32_t)_swig_go_5; 
   {
-    arg7 = _swig_go_6; 
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
   }
-  arg8 = (int64_t)_swig_go_7; 
+  arg7 = (int32_t)_swig_go_6; 
+  {
+    arg8 = _swig_go_7; 
+  }
   arg9 = (int64_t)_swig_go_8; 
   arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int64_t)_swig_go_10; 
   {
-    (&arg11)->data = _swig_go_10.array;
-    (&arg11)->count = _swig_go_10.len;
+    (&arg12)->data = _swig_go_11.array;
+    (&arg12)->count = _swig_go_11.len;
   }
   {
-    arg12 = (sidbeam_error*)_swig_go_11.array; 
+    arg13 = (sidbeam_error*)_swig_go_12.array; 
   }
   
-  flat_runner_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  flat_runner_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13);
   
 }
 
 
-long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10) {
+long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
   int32_t arg4 ;
   int32_t arg5 ;
-  int32_t arg6 ;
-  flat_handle *arg7 = (flat_handle *) 0 ;
-  int64_t arg8 ;
+  flat_in_i32 arg6 ;
+  int32_t arg7 ;
+  flat_handle *arg8 = (flat_handle *) 0 ;
   int64_t arg9 ;
   int64_t arg10 ;
-  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
+  int64_t arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -8737,18 +8818,22 @@ long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go
   }
   arg4 = (int32_t)_swig_go_3; 
   arg5 = (int32_t)_swig_go_4; 
-  arg6 = (int32_t)_swig_go_5; 
   {
-    arg7 = _swig_go_6; 
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
   }
-  arg8 = (int64_t)_swig_go_7; 
+  arg7 = (int32_t)_swig_go_6; 
+  {
+    arg8 = _swig_go_7; 
+  }
   arg9 = (int64_t)_swig_go_8; 
   arg10 = (int64_t)_swig_go_9; 
+  arg11 = (int64_t)_swig_go_10; 
   {
-    arg11 = (sidbeam_error*)_swig_go_10.array; 
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
   }
   
-  result = (int64_t)flat_runner_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
+  result = (int64_t)flat_runner_submit(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
   _swig_go_result = result; 
   return _swig_go_result;
 }
@@ -9423,7 +9508,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -9437,12 +9522,13 @@ void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_
   int64_t arg11 ;
   flat_in_i64 arg12 ;
   flat_in_i32 arg13 ;
-  flat_out_i32 arg14 ;
+  int32_t arg14 ;
   flat_out_i32 arg15 ;
   flat_out_i32 arg16 ;
-  flat_out_f32 arg17 ;
-  flat_out_i64 arg18 ;
-  sidbeam_error *arg19 = (sidbeam_error *) 0 ;
+  flat_out_i32 arg17 ;
+  flat_out_f32 arg18 ;
+  flat_out_i64 arg19 ;
+  sidbeam_error *arg20 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -9467,10 +9553,7 @@ void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_
     (&arg13)->data = _swig_go_12.array;
     (&arg13)->count = _swig_go_12.len;
   }
-  {
-    (&arg14)->data = _swig_go_13.array;
-    (&arg14)->count = _swig_go_13.len;
-  }
+  arg14 = (int32_t)_swig_go_13; 
   {
     (&arg15)->data = _swig_go_14.array;
     (&arg15)->count = _swig_go_14.len;
@@ -9488,10 +9571,14 @@ void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_
     (&arg18)->count = _swig_go_17.len;
   }
   {
-    arg19 = (sidbeam_error*)_swig_go_18.array; 
+    (&arg19)->data = _swig_go_18.array;
+    (&arg19)->count = _swig_go_18.len;
+  }
+  {
+    arg20 = (sidbeam_error*)_swig_go_19.array; 
   }
   
-  flat_draft_decoder_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19);
+  flat_draft_decoder_run(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18,arg19,arg20);
   
 }
 
@@ -9604,7 +9691,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
+void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -9619,9 +9706,10 @@ void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig
   int64_t arg12 ;
   flat_in_i64 arg13 ;
   flat_in_i32 arg14 ;
-  int64_t arg15 ;
-  flat_out_i64 arg16 ;
-  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
+  int32_t arg15 ;
+  int64_t arg16 ;
+  flat_out_i64 arg17 ;
+  sidbeam_error *arg18 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -9647,16 +9735,17 @@ void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig
     (&arg14)->data = _swig_go_13.array;
     (&arg14)->count = _swig_go_13.len;
   }
-  arg15 = (int64_t)_swig_go_14; 
+  arg15 = (int32_t)_swig_go_14; 
+  arg16 = (int64_t)_swig_go_15; 
   {
-    (&arg16)->data = _swig_go_15.array;
-    (&arg16)->count = _swig_go_15.len;
+    (&arg17)->data = _swig_go_16.array;
+    (&arg17)->count = _swig_go_16.len;
   }
   {
-    arg17 = (sidbeam_error*)_swig_go_16.array; 
+    arg18 = (sidbeam_error*)_swig_go_17.array; 
   }
   
-  flat_draft_decoder_enqueue(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17);
+  flat_draft_decoder_enqueue(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17,arg18);
   
 }
 

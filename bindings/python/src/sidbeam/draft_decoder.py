@@ -92,7 +92,7 @@ class DraftDecoder(Handle):
         hidden: Any,
         *,
         constraints: Union[None, ConstraintLike, Sequence[Optional[ConstraintLike]]] = None,
-        widths: Union[None, int, Sequence[int]] = None,
+        widths: Union[None, int, Sequence[int], Sequence[Sequence[int]]] = None,
         dtype: Union[None, DType, str] = None,
         stream: Any = None,
     ) -> Drafts:
@@ -102,7 +102,8 @@ class DraftDecoder(Handle):
           float16 or bfloat16, NumPy, the buffer protocol or DLPack, read in place. uint16 arrays need ``dtype="bf16"``.
         - ``constraints``: one for all requests, or one per request, of the head's numbers of codes and, where both name
           one, of its codebook; None: the decoder's index.
-        - ``widths``: beams, 1 .. M, one number or one per request.
+        - ``widths``: beams, 1 .. M, one number or one per request, or lists per level, as :meth:`Session.start` has
+          them.
         - ``stream``: on CUDA; the hidden states are a tensor there.
 
         Raises :class:`InvalidArgument`, :class:`NoDevice` (hidden states of another device) and others; the decoder can
@@ -113,7 +114,7 @@ class DraftDecoder(Handle):
             drafts = self._enqueue(_native.FLAT_DRAFT_RUN, hidden, count, dtype, chosen, several, stream)
         else:
             drafts = Drafts._shaped(count, self.beams, self._levels, lambda name, shape, kind: np.empty(shape, kind))
-            _native.draft_run(self._handle, hidden, dtype_code(dtype), chosen, several, *vars(drafts).values())
+            _native.draft_run(self._handle, hidden, dtype_code(dtype), chosen, *several, *vars(drafts).values())
         del held  # keeps the constraints alive until here
         return drafts
 
@@ -122,7 +123,7 @@ class DraftDecoder(Handle):
         hidden: Any,
         *,
         constraints: Union[None, ConstraintLike, Sequence[Optional[ConstraintLike]]] = None,
-        widths: Union[None, int, Sequence[int]] = None,
+        widths: Union[None, int, Sequence[int], Sequence[Sequence[int]]] = None,
         dtype: Union[None, DType, str] = None,
         stream: Any = None,
     ) -> None:
@@ -136,16 +137,16 @@ class DraftDecoder(Handle):
     def decode(self, hidden: Any, *, dtype: Union[None, DType, str] = None, stream: Any = None) -> Drafts:
         """The second half: decodes the requests that :meth:`start` has started. It may be captured, after a run of as
         many requests; ``draft.h`` says what a graph fixes."""
-        return self._enqueue(_native.FLAT_DRAFT_DECODE, hidden, _requests_of(hidden), dtype, None, None, stream)
+        return self._enqueue(_native.FLAT_DRAFT_DECODE, hidden, _requests_of(hidden), dtype, None, (None, 0), stream)
 
     def _requests(
         self, hidden: Any, constraints: Any, widths: Any
-    ) -> tuple[int, Optional[np.ndarray], Optional[np.ndarray], Any]:
+    ) -> tuple[int, Optional[np.ndarray], tuple[Optional[np.ndarray], int], Any]:
         """How many there are, numbers of their constraints, their widths; and what keeps the constraints alive."""
         count = _requests_of(hidden)
         held = Session._constraints(constraints, count)
         numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
-        return count, numbers, Session._each(widths, np.int32, count, "widths"), held
+        return count, numbers, Session._widths(widths, count), held
 
     def _enqueue(
         self, what: int, hidden: Any, count: int, dtype: Any, constraints: Any, widths: Any, stream: Any
@@ -154,7 +155,7 @@ class DraftDecoder(Handle):
         keep = _native.view(self._handle)
         places = np.zeros(_native.FLAT_DRAFTS_COUNT, np.int64)
         _native.draft_enqueue(
-            self._handle, what, hidden, dtype_code(dtype), constraints, widths, stream_number(stream), places
+            self._handle, what, hidden, dtype_code(dtype), constraints, *widths, stream_number(stream), places
         )
 
         def view(name: str, shape: tuple[int, ...], kind: Any) -> DeviceArray:

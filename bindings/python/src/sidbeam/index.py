@@ -273,6 +273,25 @@ class Index(Handle):
         _native.flat_index_item_rows(self._handle, ordinal, bounds)
         return range(int(bounds[0]), int(bounds[1]))
 
+    def item_rows_of(
+        self, ordinals: Any, *, limit_per_sid: int = 0, limit: int = 0, distinct: bool = False
+    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        """The item rows of ordinals ``[n]`` in their order, as :meth:`Session.items` gives those of beams (-1: none).
+
+        Returns the rows; offsets ``[n + 1]``, so that ordinal i has ``rows[offsets[i]:offsets[i + 1]]``; and whether a
+        limit left rows out.
+        """
+        wanted = host(ordinals, np.int64, "ordinals")
+        offsets, truncated = np.empty(len(wanted) + 1, np.int64), np.empty(1, np.int32)
+        chosen = int(distinct)
+        _native.flat_index_items(self._handle, wanted, limit_per_sid, limit, chosen, None, offsets, truncated)
+        rows = np.empty(offsets[-1], np.int64)  # as many as there are
+        if len(rows) > 0:
+            _native.flat_index_items(
+                self._handle, wanted, limit_per_sid, len(rows), chosen, rows, offsets, truncated
+            )
+        return rows, offsets, bool(truncated[0])
+
     def item_ordinals(self, item_rows: Any) -> np.ndarray:
         """The ordinals ``[n]`` of item rows."""
         wanted = host(item_rows, np.int64, "item_rows")

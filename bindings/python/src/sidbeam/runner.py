@@ -12,7 +12,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import host
+from .arrays import expect_shape, host
 from .draft import DraftHead
 from .enums import Mode, Normalization, Speculate, Strategy, member
 from .errors import BadState, InvalidArgument, SidbeamError
@@ -185,7 +185,7 @@ class Runner(Handle):
         self,
         tokens: Any,
         *,
-        beams: int = 0,
+        beams: Union[int, Sequence[int]] = 0,
         priority: int = 0,
         deadline_us: int = 0,
         constraint: Optional[ConstraintLike] = None,
@@ -196,7 +196,8 @@ class Runner(Handle):
         """Runs one request on this thread, as soon as it is its turn and a lane is free.
 
         - ``tokens``: ids, int32 ``[positions]``, or ``[positions, group]``, whose embeddings are summed, -1 for none.
-        - ``beams``: 1 .. M; 0: M. ``priority``: higher starts earlier.
+        - ``beams``: 1 .. M; 0: M. Or a list of up to L numbers: level l keeps at most the l-th, or the last (not with
+          "relaxed"; with "stochastic" they must not rise). ``priority``: higher starts earlier.
         - ``deadline_us``: microseconds from now on within which it must start; 0: none.
         - ``constraint``: None: the runner's; another must have the same codes per level.
         - ``context``: anything, for ``adjust``.
@@ -223,7 +224,7 @@ class Runner(Handle):
         self,
         tokens: Any,
         *,
-        beams: int = 0,
+        beams: Union[int, Sequence[int]] = 0,
         priority: int = 0,
         deadline_us: int = 0,
         constraint: Optional[ConstraintLike] = None,
@@ -255,7 +256,7 @@ class Runner(Handle):
     def _arguments(
         self,
         tokens: Any,
-        beams: int,
+        beams: Union[int, Sequence[int]],
         priority: int,
         constraint: Optional[ConstraintLike],
         deadline_us: int,
@@ -267,7 +268,11 @@ class Runner(Handle):
             raise InvalidArgument(f"tokens has shape {ids.shape}, expected (positions,) or (positions, group)")
         group = ids.shape[1] if ids.ndim == 2 else 1
         held = None if constraint is None else constraint_of(constraint)._handle
-        return ids, group, beams, priority, held, deadline_us, seed, sampling_request
+        widths = host(beams, np.int32, "beams") if np.ndim(beams) > 0 else None
+        if widths is not None:
+            expect_shape(widths.shape, (len(widths),), "beams")
+            beams = 0
+        return ids, group, beams, widths, priority, held, deadline_us, seed, sampling_request
 
     def cancel(self, request: Union[int, Future[Result]]) -> None:
         """Ends a request, given its future or its number, as :class:`Cancelled`: a waiting one now, a running one at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from typing import Any
 
 import numpy as np
@@ -33,16 +32,25 @@ class Result:
     @property
     def item_rows(self) -> np.ndarray:
         """int64: the item rows of the SIDs, by SID, then priority. The request's constraint must be an open index."""
-        if not isinstance(self.constraint, Index):
-            raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
-        rows = [self.constraint.item_rows(int(ordinal)) for ordinal in self.ordinals if ordinal >= 0]
-        return np.fromiter(itertools.chain.from_iterable(rows), np.int64)
+        return self._index.item_rows_of(self.ordinals)[0]
 
     @property
     def items(self) -> np.ndarray:
         """The ids of :attr:`item_rows`: int64, uint64, or str as objects."""
-        rows = self.item_rows
-        return self.constraint.item_ids(rows)  # type: ignore[union-attr]
+        return self._index.item_ids(self.item_rows)
+
+    def find_items(self, *, limit_per_sid: int = 0, limit: int = 0, distinct: bool = False) -> np.ndarray:
+        """The ids of items as :attr:`items` has them, at most `limit_per_sid` of one SID and `limit` of all (0: as many
+        as there are); with ``distinct`` each item once, with the best SID that has it."""
+        index = self._index
+        limits = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
+        return index.item_ids(index.item_rows_of(self.ordinals, **limits)[0])
+
+    @property
+    def _index(self) -> Index:
+        if not isinstance(self.constraint, Index):
+            raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
+        return self.constraint
 
     def __len__(self) -> int:
         return len(self.scores)

@@ -89,7 +89,7 @@ class Session(Handle):
         slots: Union[None, int, Sequence[int]] = None,
         *,
         constraints: Union[None, ConstraintLike, Sequence[Optional[ConstraintLike]]] = None,
-        widths: Union[None, int, Sequence[int]] = None,
+        widths: Union[None, int, Sequence[int], Sequence[Sequence[int]]] = None,
         prefixes: Any = None,
         prefix_lengths: Any = None,
         inverse_temperature: Any = None,
@@ -105,8 +105,11 @@ class Session(Handle):
         """Starts slots (None: all) afresh, running ones too: one live beam each, at its prefix.
 
         - ``constraints``: one for all of them, or one per slot; None: the session's.
-        - ``widths``: beams, 1 .. M, one number or one per slot. ``prefixes``: codes decided already, one sequence per
-          slot, or a matrix and ``prefix_lengths``. A prefix that no SID has leaves no live beam.
+        - ``widths``: beams, 1 .. M (0: M), one number or one per slot; or ``[n, W]``, one list of up to L widths per
+          slot, ``[1, W]`` for all: level l keeps at most the l-th, or the last (not in mode "sample"; in mode
+          "stochastic" they must not rise).
+        - ``prefixes``: codes decided already, one sequence per slot, or a matrix and ``prefix_lengths``. A prefix that
+          no SID has leaves no live beam.
         - ``inverse_temperature``, ``soft_cap``: for the slot's steps (see :meth:`step`), one number or one per slot;
           None or 0: an inverse temperature of 1, and no soft-cap.
         - ``seeds``, ``requests``: integers, one number or one per slot, needed in the modes that sample: equal pairs
@@ -129,7 +132,7 @@ class Session(Handle):
             expect_shape(codes.shape, (count, stride), "prefixes")
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
             expect_shape(sizes.shape, (count,), "prefix_lengths")
-        several = self._each(widths, np.int32, count, "widths")
+        several, width_levels = self._widths(widths, count)
         drawn = None
         if draws is not None:
             drawn, several = self._draws(draws, several, count)
@@ -139,6 +142,7 @@ class Session(Handle):
             count,
             numbers,
             several,
+            width_levels,
             codes,
             sizes,
             stride,
@@ -294,12 +298,14 @@ class Session(Handle):
         *,
         limit_per_sid: int = 0,
         limit: int = 0,
+        distinct: bool = False,
         out: Optional[Items] = None,
         stream: Any = None,
     ) -> Items:
         """What the beams of slots (None: all) stand for, at any level.
 
         ``limit_per_sid``: most item rows of one SID. ``limit``: most item rows of a slot. 0: as many as there are.
+        ``distinct``: an item that several SIDs have is listed once, with the best of them; limits cut what is left.
         ``out``: arrays to write instead of new ones, where not None. On CUDA ``out`` is required, its arrays are in the
         device's memory, and a ``limit`` of 0 means the room of ``out.item_rows``.
         """
@@ -308,7 +314,7 @@ class Session(Handle):
         if out is not None or self._device[0] != _native.SIDBEAM_DEVICE_CPU:
             if out is None:
                 raise InvalidArgument("out is None, expected Items with arrays on the device")
-            return self._items_into(chosen, count, limit_per_sid, limit, out, number)
+            return self._items_into(chosen, count, (limit_per_sid, limit, distinct), out, number)
         width, levels = self.width, self._levels
         items = Items(
             np.empty((count, width), np.int64),
@@ -319,31 +325,34 @@ class Session(Handle):
             np.empty(count, np.int32),
         )
         if limit == 0:  # one call to know how many item rows there are
-            self._get_items(chosen, count, limit_per_sid, 0, items, number)
+            self._get_items(chosen, count, (limit_per_sid, 0, distinct), items, number)
             limit = int(items.offsets[:, -1].max(initial=0))
         items.item_rows = np.empty((count, max(limit, 0)), np.int64)
         if limit != 0:
-            self._get_items(chosen, count, limit_per_sid, limit, items, number)
+            self._get_items(chosen, count, (limit_per_sid, limit, distinct), items, number)
         return items
 
-    def _items_into(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> Items:
+    def _items_into(self, chosen: Any, count: int, limits: tuple[int, int, bool], out: Items, stream: int) -> Items:
         arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
+        per_sid, limit, distinct = limits
         if limit == 0 and out.item_rows is not None:
             limit = int(out.item_rows.shape[-1])
-        self._get_items(chosen, count, per_sid, limit, arrays, stream)
+        self._get_items(chosen, count, (per_sid, limit, distinct), arrays, stream)
         return out
 
     def _output(self, array: Any, name: str) -> Any:
         dtype = np.int64 if name in ("ordinals", "item_rows", "offsets") else np.int32
         return None if array is None else written(array, dtype, name, self._device)[0]
 
-    def _get_items(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> None:
+    def _get_items(self, chosen: Any, count: int, limits: tuple[int, int, bool], out: Items, stream: int) -> None:
+        per_sid, limit, distinct = limits
         _native.flat_session_get_items(
             self._handle,
             chosen,
             count,
             per_sid,
             limit,
+            int(distinct),
             out.ordinals,
             out.sids,
             out.lengths,
@@ -387,6 +396,17 @@ class Session(Handle):
         several = host(np.full(count, value) if _is_one(value) else value, dtype, name)
         expect_shape(several.shape, (count,), name)
         return several
+
+    @staticmethod
+    def _widths(widths: Any, count: int) -> tuple[Optional[np.ndarray], int]:
+        """[count], and 0; or [count, W], and W."""
+        given = None if widths is None or _is_one(widths) else host(widths, np.int32, "widths")
+        if given is None or given.ndim != 2:
+            return Session._each(widths, np.int32, count, "widths"), 0
+        if given.shape[0] == 1:
+            given = np.repeat(given, count, axis=0)
+        expect_shape(given.shape, (count, given.shape[1]), "widths")
+        return np.ascontiguousarray(given), given.shape[1]
 
     def _draws(self, draws: Any, widths: Optional[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:
         """int64 [count, M], where rows of a slot that draw nothing have a number too; and the widths."""

@@ -62,7 +62,8 @@ public final class DraftDecoder extends NativeObject {
    *
    * @param hidden [requests, L + 1, D]: h_0, then a state per placeholder, of any type
    * @param catalogues [requests], an entry null: the decoder's index; null: that for all
-   * @param widths [requests] beams, 1 .. M, or 0 for M; null: M
+   * @param widths [requests] beams, 1 .. M, or 0 for M; null: M; or [requests, W] per level, as in {@link
+   *     Start#widths(java.nio.IntBuffer, int)}
    * @return new arrays
    */
   public Drafts run(Rows hidden, Catalogue[] catalogues, int[] widths) {
@@ -81,7 +82,8 @@ public final class DraftDecoder extends NativeObject {
     try {
       Native.flat_draft_decoder_run(handle, rows.memory, rows.elements, rows.dtype, rows.deviceType, rows.deviceId,
           rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride, Constraint.handles(constraints), widths,
-          drafts.live(), drafts.errors(), drafts.sids(), drafts.scores(), drafts.ordinals());
+          widthLevels(widths, rows.slots), drafts.live(), drafts.errors(), drafts.sids(), drafts.scores(),
+          drafts.ordinals());
     } finally {
       Reference.reachabilityFence(constraints);
       Reference.reachabilityFence(this);
@@ -96,7 +98,8 @@ public final class DraftDecoder extends NativeObject {
    *
    * @param hidden [requests, L + 1, D], of {@link Rows#device}
    * @param catalogues [requests], an entry null: the decoder's index; null: that for all
-   * @param widths [requests] beams, 1 .. M, or 0 for M; null: M
+   * @param widths [requests] beams, 1 .. M, or 0 for M; null: M; or [requests, W] per level, as in {@link
+   *     Start#widths(java.nio.IntBuffer, int)}
    * @param stream a cudaStream_t as a number
    * @return always the same addresses, to be read in the order of the stream
    */
@@ -129,6 +132,12 @@ public final class DraftDecoder extends NativeObject {
     return enqueue(Native.FLAT_DRAFT_DECODE, hidden, null, null, stream);
   }
 
+  /** W of [requests, W], and 0 of [requests]. */
+  private static int widthLevels(int[] widths, long requests) {
+    boolean several = widths != null && requests > 0 && widths.length > requests;
+    return several && widths.length % requests == 0 ? (int) (widths.length / requests) : 0;
+  }
+
   /** What a half of a run gives, or both; a start gives null. */
   private DeviceDrafts enqueue(int what, Rows hidden, Catalogue[] catalogues, int[] widths, long stream) {
     Rows rows = Buffers.given(hidden, "hidden");
@@ -137,7 +146,7 @@ public final class DraftDecoder extends NativeObject {
     try {
       Native.flat_draft_decoder_enqueue(handle, what, rows.memory, rows.elements, rows.dtype, rows.deviceType,
           rows.deviceId, rows.slots, rows.rows, rows.columns, rows.slotStride, rows.rowStride,
-          Constraint.handles(constraints), widths, stream, places);
+          Constraint.handles(constraints), widths, widthLevels(widths, rows.slots), stream, places);
     } finally {
       Reference.reachabilityFence(constraints);
       Reference.reachabilityFence(this);

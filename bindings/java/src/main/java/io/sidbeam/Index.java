@@ -313,6 +313,29 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /**
+   * The item rows of several SIDs in their order, as {@link Session#items(Items)} lists those of beams.
+   *
+   * @param ordinals [n], each 0 .. sids - 1, or -1 for none
+   * @param limitPerSid most item rows of one SID; 0: no limit
+   * @param limit most item rows of all; 0: no limit
+   * @param distinct whether an item that several SIDs have is listed once, with the first of them
+   * @return the rows, and where those of each ordinal are
+   */
+  public ItemRows itemRows(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
+    return call(() -> {
+      long[] offsets = new long[ordinals.length + 1];
+      int[] truncated = new int[1];
+      int once = distinct ? 1 : 0;
+      Native.flat_index_items(handle, ordinals, limitPerSid, limit, once, null, offsets, truncated);
+      long[] rows = new long[Math.toIntExact(offsets[ordinals.length])];
+      if (rows.length > 0) {
+        Native.flat_index_items(handle, ordinals, limitPerSid, rows.length, once, rows, offsets, truncated);
+      }
+      return new ItemRows(rows, offsets, truncated[0] != 0);
+    });
+  }
+
+  /**
    * The ordinals to which item rows belong.
    *
    * @param rows [count], each 0 .. items - 1

@@ -22,6 +22,7 @@ public final class Items {
   private final Object truncated;
   private IntBuffer slots;
   private long limitPerSid;
+  private boolean distinct;
   private long stream;
 
   private Items(Session session, int count, long limit, Object[] buffers) {
@@ -121,6 +122,17 @@ public final class Items {
   }
 
   /**
+   * Whether an item that several SIDs have is listed once, with the best of them; limits cut what is left.
+   *
+   * @param distinct false (the default): with each of them
+   * @return this
+   */
+  public Items distinct(boolean distinct) {
+    this.distinct = distinct;
+    return this;
+  }
+
+  /**
    * Stream of the work, on CUDA.
    *
    * @param stream a cudaStream_t as a number
@@ -141,8 +153,8 @@ public final class Items {
       DevicePointer.check(deviceType, array, "an array of items");
     }
     try {
-      Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, ordinals, sids, lengths, itemRows,
-          offsets, truncated, stream);
+      Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, distinct ? 1 : 0, ordinals, sids,
+          lengths, itemRows, offsets, truncated, stream);
     } finally {
       java.lang.ref.Reference.reachabilityFence(session);
     }

@@ -8,6 +8,7 @@ public final class Request {
   final int[] tokens;
   int group;
   int beams;
+  int[] widths;
   int priority;
   long deadlineUs;
   long seed;
@@ -43,6 +44,18 @@ public final class Request {
    */
   public Request beams(int beams) {
     this.beams = beams;
+    return this;
+  }
+
+  /**
+   * Beams of each level: level l keeps at most the l-th, or the last. Not with a runner of {@link Speculate#RELAXED};
+   * in mode STOCHASTIC they must not rise.
+   *
+   * @param widths of up to L levels, each 1 .. beams, or 0 for beams; null or none (the default): beams at every level
+   * @return this
+   */
+  public Request widths(int... widths) {
+    this.widths = widths == null ? null : widths.clone();
     return this;
   }
 

@@ -3,7 +3,6 @@ package io.sidbeam;
 
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.stream.LongStream;
 
 /**
  * What a request found: n SIDs, best first, at most its number of beams.
@@ -74,10 +73,21 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
    * @return a new array
    */
   public long[] itemRows() {
+    return itemRows(0, 0, false);
+  }
+
+  /**
+   * The item rows of the SIDs, as far as limits go. Fails as {@link #itemRows()} does.
+   *
+   * @param limitPerSid most item rows of one SID; 0: no limit
+   * @param limit most item rows of all; 0: no limit
+   * @param distinct whether an item that several SIDs have is listed once, with the best of them
+   * @return a new array
+   */
+  public long[] itemRows(long limitPerSid, long limit, boolean distinct) {
     if (!(catalogue instanceof Index index)) {
       throw new SidbeamException(Status.BAD_STATE, "the request ran under a Constraint, expected an Index");
     }
-    return Arrays.stream(ordinals).filter(ordinal -> ordinal >= 0).mapToObj(index::itemRows)
-        .flatMapToLong(range -> LongStream.range(range.begin(), range.end())).toArray();
+    return index.itemRows(ordinals, limitPerSid, limit, distinct).rows();
   }
 }

@@ -72,9 +72,9 @@ public final class Runner extends NativeObject {
     long[] numbers = new long[Native.FLAT_RESULT_COUNT];
     Constraint constraint = constraintOf(request);
     try {
-      Native.flat_runner_run(handle, tag, request.tokens, request.group, request.beams, request.priority,
-          constraint == null ? 0 : constraint.handle, request.deadlineUs, request.seed, request.samplingRequest,
-          numbers);
+      Native.flat_runner_run(handle, tag, request.tokens, request.group, request.beams, request.widths,
+          request.priority, constraint == null ? 0 : constraint.handle, request.deadlineUs, request.seed,
+          request.samplingRequest, numbers);
       return Result.take(numbers, under);
     } catch (SidbeamException e) {
       throw unchecked(entry.failure(e));
@@ -103,8 +103,8 @@ public final class Runner extends NativeObject {
     boolean taken = false;
     try {
       future.number = Native.flat_runner_submit(handle, tag, request.tokens, request.group, request.beams,
-          request.priority, constraint == null ? 0 : constraint.handle, request.deadlineUs, request.seed,
-          request.samplingRequest);
+          request.widths, request.priority, constraint == null ? 0 : constraint.handle, request.deadlineUs,
+          request.seed, request.samplingRequest);
       taken = true;
       return future;
     } finally {

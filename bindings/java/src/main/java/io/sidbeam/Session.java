@@ -107,8 +107,8 @@ public final class Session extends NativeObject {
     sampling.check(deviceType);
     try {
       Native.flat_session_start(handle, start.slots, start.slots == null ? 0 : start.slots.remaining(), handles,
-          start.widths, start.prefixes,
-          start.prefixLengths, start.prefixStride, start.inverseTemperatures, start.softCaps, start.stream,
+          start.widths, start.widthLevels, start.prefixes, start.prefixLengths,
+          start.prefixStride, start.inverseTemperatures, start.softCaps, start.stream,
           sampling.seeds, sampling.requests, sampling.draws, sampling.drawStride, sampling.topKs, sampling.topPs,
           sampling.noiseScales);
     } finally {

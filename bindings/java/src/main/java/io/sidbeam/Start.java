@@ -11,6 +11,7 @@ public final class Start {
   IntBuffer slots;
   Catalogue[] catalogues;
   IntBuffer widths;
+  int widthLevels;
   IntBuffer prefixes;
   IntBuffer prefixLengths;
   long prefixStride;
@@ -51,7 +52,20 @@ public final class Start {
    * @return this
    */
   public Start widths(IntBuffer widths) {
+    return widths(widths, 0);
+  }
+
+  /**
+   * Beams of each slot and level: level l keeps at most the l-th of a slot's, or the last. Not in mode SAMPLE; in mode
+   * STOCHASTIC they must not rise.
+   *
+   * @param widths [count, levels] 1 .. the session's beams, or 0 for all; null: all
+   * @param levels 1 .. the session's; 0: widths are [count], one per slot
+   * @return this
+   */
+  public Start widths(IntBuffer widths, int levels) {
     this.widths = Buffers.in(widths, "widths");
+    widthLevels = levels;
     return this;
   }
 

@@ -186,7 +186,8 @@ class CasesTest {
   }
 
   private void start() {
-    Start start = new Start().slots(now.intBuffer("slots")).catalogues(catalogues()).widths(now.intBuffer("widths"))
+    Start start = new Start().slots(now.intBuffer("slots")).catalogues(catalogues())
+        .widths(now.intBuffer("widths"), now.integer("width_levels"))
         .inverseTemperatures(now.floatBuffer("inverse_temperatures")).softCaps(now.floatBuffer("soft_caps"));
     if (now.has("prefixes")) {
       start.prefixes(now.intBuffer("prefixes"), now.intBuffer("prefix_lengths"), now.number("prefix_stride"));
@@ -224,7 +225,8 @@ class CasesTest {
     LongBuffer offsets = Buffers.longs(all + count);
     IntBuffer truncated = Buffers.ints(count);
     Items items = new Items(session, count, limit, ordinals, sids, lengths, rows, offsets, truncated)
-        .slots(now.intBuffer("slots")).limitPerSid(now.integer("limit_per_sid"));
+        .slots(now.intBuffer("slots")).limitPerSid(now.integer("limit_per_sid"))
+        .distinct(now.integer("distinct") != 0);
     session.items(items);
     same("want_ordinals", ordinals);
     same("want_sids", sids);

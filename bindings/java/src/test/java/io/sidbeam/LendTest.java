@@ -29,7 +29,7 @@ class LendTest {
       long before = resident();
       for (int i = 0; i < 64; i++) {
         refused(Status.INVALID_ARGUMENT, "widths lies at an address that is no multiple of an element's bytes",
-            () -> Native.flat_session_start(session.handle, null, 1, handles, odd, null, null, 0, null, null, 0,
+            () -> Native.flat_session_start(session.handle, null, 1, handles, odd, 0, null, null, 0, null, null, 0,
                 null, null, null, 0, null, null, null));
       }
       long grown = (resident() - before) / MIB;

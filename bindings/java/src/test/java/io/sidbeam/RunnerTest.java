@@ -78,6 +78,12 @@ class RunnerTest {
       assertArrayEquals(result.scores(), runner.submit(new Request(HISTORY)).get().scores());
       assertArrayEquals(result.scores(), here.run(new Request(HISTORY)).scores());
       assertEquals(2, runner.run(new Request(HISTORY).beams(2)).size());
+      Result narrow = runner.run(new Request(HISTORY).widths(1, 5));
+      assertTrue(narrow.size() > 0);
+      for (int i = 0; i < narrow.size(); i++) {
+        assertEquals(narrow.sid(0)[0], narrow.sid(i)[0]);
+      }
+      assertEquals(1, runner.submit(new Request(HISTORY).widths(1)).get().size());
       try (Constraint constraint = new Constraint(index)) {
         Result under = runner.run(new Request(HISTORY).catalogue(constraint));
         assertArrayEquals(result.ordinals(), under.ordinals());
@@ -85,9 +91,26 @@ class RunnerTest {
       }
       assertTrue(runner.drain(null));
       RunnerStats stats = runner.stats();
-      assertEquals(List.of(1, 0, 4L, 4L),
+      assertEquals(List.of(1, 0, 6L, 6L),
           List.of(stats.lanes(), stats.queued(), stats.submitted(), stats.finished()));
       refused(Status.BAD_STATE, "needs config.lane_threads", () -> here.submit(new Request(HISTORY)));
+    }
+  }
+
+  @Test
+  void distinctItemsComeWithTheBestOfTheirSids() {
+    try (Builder builder = new Builder(new BuilderConfig(8, 8, 8))) {
+      builder.add(new Random(1).ints(3 * 60, 0, 8).toArray(), null, new Random(2).longs(60, 0, 7).toArray(), null);
+      Index index = builder.finish();
+      try (Runner runner = new Runner(config(index))) {
+        Result result = runner.run(new Request(HISTORY));
+        long[] all = index.itemIds(result.itemRows());
+        long[] once = index.itemIds(result.itemRows(0, 0, true));
+        assertTrue(once.length < all.length);
+        assertArrayEquals(java.util.Arrays.stream(all).distinct().toArray(), once);
+        assertArrayEquals(java.util.Arrays.copyOf(once, 2), index.itemIds(result.itemRows(0, 2, true)));
+        assertEquals(5, result.itemRows(1, 0, false).length);
+      }
     }
   }
 
@@ -100,6 +123,8 @@ class RunnerTest {
     refused(Status.INVALID_ARGUMENT, "expected a multiple of group, 2",
         () -> runner.run(new Request(1, 2, 3).group(2)));
     refused(Status.INVALID_ARGUMENT, "beams is 6", () -> runner.run(new Request(HISTORY).beams(6)));
+    refused(Status.INVALID_ARGUMENT, "request.widths[1] is 6, expected 0..5",
+        () -> runner.run(new Request(HISTORY).widths(1, 6)));
     refused(Status.INVALID_ARGUMENT, "tokens is null", () -> new Request((int[]) null));
     SidbeamException late = assertThrows(SidbeamException.class,
         () -> runner.run(new Request(HISTORY).deadline(Duration.ofNanos(-1))));

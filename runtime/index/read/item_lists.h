@@ -1,0 +1,147 @@
+// The item rows of several SIDs, one after the other, as far as limits go; on request without items that a SID before
+// had. Device kernels and the CPU share the rules. Safe on damaged contents.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <limits>
+
+#include "index/read/find.h"
+#include "index/views.h"
+#include "support/memory.h"
+
+namespace sidbeam {
+
+// Visits the item rows of one SID that earlier(i) does not leave out, in runs visit(first, count) of at most `most`
+// rows altogether. earlier(i) is asked about entry i of the repeats. Returns how many rows there are or, once they are
+// more than `most`, some number above it.
+template <class Earlier, class Visit>
+SIDBEAM_HD int64_t visit_distinct(const RepeatsView& repeats, const OrdinalRange& rows, int64_t most,
+                                  const Earlier& earlier, Visit&& visit) {
+  int64_t found = 0;
+  const auto take = [&](uint64_t first, uint64_t count) {
+    const auto wanted = static_cast<int64_t>(count);
+    if (found < most && wanted > 0) visit(first, std::min(wanted, most - found));
+    found += wanted;
+  };
+  uint64_t row = rows.lo, i = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
+  while (row < rows.hi && found <= most) {
+    const uint64_t next = i < repeats.count ? std::min<uint64_t>(repeats.rows[i], rows.hi) : rows.hi;
+    take(row, next - row);
+    row = next;
+    if (row == rows.hi || found > most) break;
+    if (!earlier(i)) take(row, 1);
+    ++row;
+    ++i;
+  }
+  return found;
+}
+
+// The ordinals of the item that entry i of the repeats belongs to, as places in repeats.ordinals.
+SIDBEAM_HD inline OrdinalRange ordinals_of_repeat(const RepeatsView& repeats, uint64_t i) {
+  const uint64_t item = repeats.items[i];
+  return {repeats.offsets[item], repeats.offsets[item + 1]};
+}
+
+// Whether an item, given by such places, has the SID of this ordinal.
+SIDBEAM_HD inline bool item_has(const RepeatsView& repeats, const OrdinalRange& item, uint64_t ordinal) {
+  const uint64_t at = first_where(item.lo, item.hi, [&](uint64_t k) { return repeats.ordinals[k] >= ordinal; });
+  return at < item.hi && repeats.ordinals[at] == ordinal;
+}
+
+// A set of at most `most` ordinals, sized once.
+class OrdinalSet {
+ public:
+  OrdinalSet() = default;
+  OrdinalSet(const Allocator& allocator, int64_t most)
+      : places_(allocator, static_cast<int64_t>(std::bit_ceil(2 * static_cast<uint64_t>(most)))) {}
+  void clear() { std::fill(places_.begin(), places_.end(), kNone); }
+  void insert(int64_t ordinal) { places_[place_of(ordinal)] = ordinal; }
+  bool contains(int64_t ordinal) const { return places_[place_of(ordinal)] == ordinal; }
+  // Whether the item of a repeat has one of them; by the shorter way.
+  bool meets(const RepeatsView& repeats, uint64_t i) const {
+    const OrdinalRange item = ordinals_of_repeat(repeats, i);
+    if (item.hi - item.lo > static_cast<uint64_t>(places_.size()))
+      return std::any_of(places_.begin(), places_.end(), [&](int64_t ordinal) {
+        return ordinal != kNone && item_has(repeats, item, static_cast<uint64_t>(ordinal));
+      });
+    for (uint64_t k = item.lo; k < item.hi; ++k)
+      if (contains(static_cast<int64_t>(repeats.ordinals[k]))) return true;
+    return false;
+  }
+  int64_t bytes() const { return places_.bytes(); }
+
+ private:
+  static constexpr int64_t kNone = -1;
+
+  // Where the ordinal is, or where it would be put.
+  int64_t place_of(int64_t ordinal) const {
+    const auto last = static_cast<uint64_t>(places_.size()) - 1;
+    uint64_t place = mix_key({}, static_cast<uint64_t>(ordinal)) & last;
+    while (places_[static_cast<int64_t>(place)] != kNone && places_[static_cast<int64_t>(place)] != ordinal)
+      place = (place + 1) & last;
+    return static_cast<int64_t>(place);
+  }
+
+  Buffer<int64_t> places_;
+};
+
+struct ItemLimits {
+  int64_t per_sid = 0, total = 0;  // 0: none
+};
+
+// Throws where the arguments of a list of items, named as in sidbeam_items, do not go together.
+void check_item_lists(const ItemLimits& limits, int32_t distinct, const int64_t* item_rows, const int64_t* offsets);
+
+// A list that SIDs are appended to; -1 appends nothing. `rows` may be null.
+class ItemList {
+ public:
+  ItemList(const ItemLimits& limits, int64_t* rows) : limits_(limits), rows_(rows) {}
+  int64_t count() const { return count_; }
+  bool truncated() const { return truncated_; }
+
+  // With repeats only distinct items, as far as they are no items of `earlier`, where the ordinal is then put.
+  void append(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
+    if (ordinal < 0) return;
+    if (repeats != nullptr) return append_distinct(index, *repeats, earlier, ordinal);
+    const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
+    write(all.lo, std::min(static_cast<int64_t>(all.hi - all.lo), room()));
+    finish(static_cast<int64_t>(all.hi - all.lo));
+  }
+
+ private:
+  void append_distinct(const IndexView& index, const RepeatsView& repeats, OrdinalSet& earlier, int64_t ordinal) {
+    if (earlier.contains(ordinal)) return;
+    int64_t written = 0;
+    finish(visit_distinct(
+        repeats, item_rows(index, static_cast<uint64_t>(ordinal)), room(),
+        [&](uint64_t i) { return earlier.meets(repeats, i); },
+        [&](uint64_t first, int64_t rows) {
+          write(first, rows, written);
+          written += rows;
+        }));
+    earlier.insert(ordinal);
+  }
+  int64_t room() const {
+    const int64_t of_sid = limits_.per_sid > 0 ? limits_.per_sid : std::numeric_limits<int64_t>::max();
+    return limits_.total > 0 ? std::min(of_sid, limits_.total - count_) : of_sid;
+  }
+  void write(uint64_t first, int64_t rows, int64_t after = 0) {
+    for (int64_t r = 0; rows_ != nullptr && r < rows; ++r) rows_[count_ + after + r] = static_cast<int64_t>(first) + r;
+  }
+  // A SID has `found` rows.
+  void finish(int64_t found) {
+    const int64_t kept = std::min(found, room());
+    truncated_ = truncated_ || kept < found;
+    count_ += kept;
+  }
+
+  ItemLimits limits_;
+  int64_t* rows_;
+  int64_t count_ = 0;
+  bool truncated_ = false;
+};
+
+}  // namespace sidbeam

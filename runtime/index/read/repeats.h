@@ -1,0 +1,60 @@
+// Items that have several SIDs: which item rows have an id that repeats, and where else it occurs. Derived from the ids
+// when distinct items are first asked for, and kept with the index; the file says nothing about it.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "index/views.h"
+#include "support/memory.h"
+
+namespace sidbeam {
+
+// Unsigned integers in 4 or 8 bytes each.
+class UintBuffer {
+ public:
+  UintBuffer() = default;
+  UintBuffer(const Allocator& allocator, uint64_t count, int32_t width)
+      : bytes_(allocator, checked_bytes(static_cast<int64_t>(count), width)), width_(width) {}
+  void set(uint64_t i, uint64_t value) {
+    if (width_ == 4) {
+      reinterpret_cast<uint32_t*>(bytes_.data())[i] = static_cast<uint32_t>(value);
+    } else {
+      reinterpret_cast<uint64_t*>(bytes_.data())[i] = value;
+    }
+  }
+  UintArray view() const { return {bytes_.data(), width_}; }
+
+ private:
+  Buffer<uint8_t> bytes_;
+  int32_t width_ = 4;
+};
+
+// Empty where every item has one SID.
+class ItemRepeats {
+ public:
+  // One pass over the ids, and a sort of those that may repeat.
+  ItemRepeats(const IndexView& index, const Allocator& allocator);
+  const RepeatsView& view() const { return view_; }
+
+ private:
+  UintBuffer rows_, items_, offsets_, ordinals_;
+  RepeatsView view_;
+};
+
+// The repeats of one index, found by the first thread that asks. Threads that ask at the same time all look, and one's
+// answer is kept: with a lock a forked child might wait for a thread that it does not have.
+class LazyRepeats {
+ public:
+  LazyRepeats() = default;
+  LazyRepeats(const LazyRepeats&) = delete;
+  LazyRepeats& operator=(const LazyRepeats&) = delete;
+  ~LazyRepeats() { delete found_.load(std::memory_order_acquire); }
+  const RepeatsView& of(const IndexView& index, const Allocator& allocator) const;
+
+ private:
+  mutable std::atomic<const ItemRepeats*> found_{nullptr};
+};
+
+}  // namespace sidbeam
