@@ -195,7 +195,7 @@ def test_prompts_of_special_tokens() -> None:
     assert scores.eq(-torch.inf).any() and dead[scores.eq(-torch.inf)].eq(4).all()
 
 
-def counted(model, *args, **options):
+def counted(model, *args, sids=SIDS, **options):
     """Rows and columns of the input of each pass of the model, and whether it had a cache."""
     passes = []
 
@@ -205,7 +205,7 @@ def counted(model, *args, **options):
 
     hook = model.register_forward_pre_hook(note, with_kwargs=True)
     try:
-        out = generate(model, *args, **options, custom_generate=SidBeamSearch(SIDS))
+        out = generate(model, *args, **options, custom_generate=SidBeamSearch(sids))
     finally:
         hook.remove()
     return passes, out
@@ -220,6 +220,19 @@ def test_how_the_model_runs() -> None:
     passes, (without, _) = counted(model, requests, 4, use_cache=False)
     assert passes == [(2, 5, False), (8, 6, False), (8, 7, False)]
     assert torch.equal(plain, chunks) and torch.equal(plain, without)
+
+
+def test_processes_that_share_a_model_run_it_equally_often() -> None:
+    """Alone, a search is over when its SIDs are; with synced_gpus in mind each process makes a pass per level."""
+    short = sids_of(at(Catalogue([(0,), (1,)], [4, 4, 4], variable=True)))
+    passes, alone = counted(model_of("decoder", VOCAB), batch([[5, 6, 7]]), 2, sids=short)
+    assert len(passes) == 2
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        passes, together = counted(model_of("decoder", VOCAB), batch([[5, 6, 7]]), 2, sids=short)
+    finally:
+        torch.distributed.destroy_process_group()
+    assert len(passes) == 3 and all(map(torch.equal, alone, together))
 
 
 def assert_same(ours, theirs) -> None:
