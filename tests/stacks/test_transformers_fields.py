@@ -83,7 +83,9 @@ NOT_ENCODED = {"repetition_penalty", "no_repeat_ngram_size", "guidance_scale"}
 @pytest.mark.parametrize("field, kind", [(f, k) for f in CHANGES for k in KINDS[: 1 if f in NOT_ENCODED else 2]])
 def test_honoured(field: str, kind: str) -> None:
     model = model_of(kind, VOCAB)
-    requests = batch([[100 + 2 * i for i in range(90)], [101 + 3 * i for i in range(60)]])  # of the first level's tokens
+    requests = batch(
+        [[100 + 2 * i for i in range(90)], [101 + 3 * i for i in range(60)]]
+    )  # of tokens of level 0
     assert_like_generate(model, requests, **{field: CHANGES[field](best(model, requests))})
 
 
@@ -355,7 +357,7 @@ def test_fields_of_another_version() -> None:
 
 
 def test_arguments_that_reach_the_model(model, requests) -> None:
-    """Embeddings in place of tokens, the encoder's output, the decoder's prompt, positions and a cache of one's own."""
+    """Embeddings in place of tokens, an encoder's output, a decoder's prompt, positions and a cache of one's own."""
     embedded = model.get_input_embeddings()(requests["input_ids"]).detach()
     mask = {"attention_mask": requests["attention_mask"]}
     if model.config.is_encoder_decoder:
@@ -408,8 +410,19 @@ def test_other_constraints_and_negative_prompts(model, requests) -> None:
 def test_every_rule_has_a_test() -> None:
     elsewhere = {"generation_config", "logits_processor", "custom_generate", "kwargs", "inputs", "num_beams"}
     elsewhere |= {"max_length", "max_new_tokens", "min_length", "min_new_tokens", "use_cache", "prefill_chunk_size"}
-    elsewhere |= {"exponential_decay_length_penalty", "remove_invalid_values", "forced_bos_token_id", "forced_eos_token_id"}
-    elsewhere |= {"pad_token_id", "bos_token_id", "decoder_start_token_id", "num_return_sequences", "return_dict_in_generate"}
+    elsewhere |= {
+        "exponential_decay_length_penalty",
+        "remove_invalid_values",
+        "forced_bos_token_id",
+        "forced_eos_token_id",
+    }
+    elsewhere |= {
+        "pad_token_id",
+        "bos_token_id",
+        "decoder_start_token_id",
+        "num_return_sequences",
+        "return_dict_in_generate",
+    }
     elsewhere |= {"prefix_allowed_tokens_fn", "negative_prompt_ids", "negative_prompt_attention_mask"}
     assert named(Kind.HONOURED, SEARCH, ARGUMENTS) == {*CHANGES, *OUTPUTS, *elsewhere}
     assert named(Kind.NO_EFFECT, SEARCH, ARGUMENTS) == set(WITHOUT_EFFECT)

@@ -92,7 +92,7 @@ class ConstraintSet(Handle):
             codes = argument(prefixes, np.int32, "prefixes", self._device)
             sizes = argument(lengths, np.int32, "lengths", self._device, (count,))
         else:
-            codes, sizes = catalogue.sids_of(prefixes, lengths)
+            codes, sizes = catalogue.sids_of(prefixes, lengths, name="prefixes")
             count, stride = codes.shape
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
             expect_shape(sizes.shape, (count,), "lengths")

@@ -124,9 +124,12 @@ class Session(Handle):
         numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
         codes, sizes, stride = None, None, 0
         if prefixes is not None:
-            codes, sizes = catalogue.sids_of(prefixes, prefix_lengths)
+            codes, sizes = catalogue.sids_of(prefixes, prefix_lengths, name="prefixes")
             stride = codes.shape[1]
-            expect_shape(codes.shape, (count, stride), "prefixes")
+            if len(codes) != count:
+                raise InvalidArgument(
+                    f"prefixes has {len(codes)} sequences, expected {count}, one per slot that starts"
+                )
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
             expect_shape(sizes.shape, (count,), "prefix_lengths")
         several = self._each(widths, np.int32, count, "widths")
