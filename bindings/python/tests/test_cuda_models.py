@@ -66,7 +66,7 @@ def test_drafts(tmp_path: Path, device: Device, runtime: sidbeam.Runtime, verifi
     same_drafts(device, drafts, here.run(hidden))
     two = sidbeam.Index.build([(0, 1, 2), (7, 7, 7)], codes=V, kinds="trie|hash", runtime=here._index._runtime)
     how = dict(constraints=[None, two, two], widths=[1, 0, 1])
-    refused(sidbeam.BadState, "sidbeam_index_upload", there.run, states, **how)
+    refused(sidbeam.BadState, "expected Index.upload.. before", there.run, states, **how)
     two.upload(kinds=verification)
     there.start(states, stream=stream, **how)
     halves = there.decode(states, stream=stream)
@@ -85,7 +85,7 @@ def test_drafts_are_refused(tmp_path: Path, device: Device, runtime: sidbeam.Run
     refused(sidbeam.NoDevice, "hidden is on cuda", here.run, states)
     for half in (here.start, here.decode):
         refused(sidbeam.Unsupported, "draft decoder is on the CPU, expected one on a device", half, states)
-    refused(sidbeam.NoDevice, "device_id is 7", decoders, tmp_path, runtime, "cuda:7")
+    refused(sidbeam.NoDevice, "the device's number is 7", decoders, tmp_path, runtime, "cuda:7")
     there.run(states, stream=stream)
     with device.capture(stream):
         refused(sidbeam.BadState, "captured", there.run, states, stream=stream)

@@ -14,7 +14,7 @@ _RENAMED = {
     "constraint_count": "the number of constraints",
     "draft_count": "the number of drafts",
     "device_type": "device",
-    "device_id": "the number in device",
+    "device_id": "the device's number",
     "map_codes": "maps",
     "id_offsets": "ids",
     "id_bytes": "ids",
@@ -106,12 +106,12 @@ _RULES: tuple[tuple[re.Pattern[str], object], ...] = tuple(
             lambda m: f"{_ARRAYS[m[1]]} is on {'cuda' if m[2] == '1' else 'cpu'}, expected {m[3].lower()}",
         ),
         (
-            r"\b(rows|logits|hidden)\.device_type is (\d) and device_id (\d+), expected (\w+) \(\d+ and \d+\)",
+            r"\b(rows|logits|hidden)\.device_type is (\d) and device_id (\d+), expected (?:the )?(\w+) \(\d+ and \d+\)",
             lambda m: f"{_ARRAYS[m[1]]} is on {f'cuda:{m[3]}' if m[2] == '1' else 'cpu'}, expected {m[4].lower()}",
         ),
         (
             r"^request\.group is (-?\d+), expected (\d+)\.\.(\d+), (.*)",
-            r"tokens has \1 tokens per position, expected at most \3 (max_group): one prompt is [positions]; of several,"
+            r"tokens has \1 tokens per position, expected at most \3 (max_group): one prompt is [positions]; of many,"
             r" each is a request of its own",
         ),
         (
@@ -149,7 +149,7 @@ _RULES: tuple[tuple[re.Pattern[str], object], ...] = tuple(
         ),
         (r"\bSIDBEAM_(?!CATALOGUES|CUDA_|RUNNER_CUDA_)([A-Z0-9_]+)", lambda match: f'"{match[1].lower()}"'),
         (r"\bNORMALIZE_([A-Z]+)\b", lambda match: f'normalization "{match[1].lower()}"'),
-        (r"\bsidbeam_(?:[a-z]+_)*([a-z]+)\(\)", r"\1()"),
+        (r"\bsidbeam_([a-z]+)_([a-z_]+)\(\)", lambda match: f"{match[1].capitalize()}.{match[2]}()"),
         (r"\bthe slots of the call \(or 0 and a row_map\)", "the slots of the call"),
         (r"(?<![\w./'\"-])(rows|logits|hidden)\.(\w+)", _property),
         (rf"(?<![\w./'\"-])(?:{_STRUCTS})\.(?=[\w%])(?!json\b)", ""),
