@@ -300,9 +300,9 @@ def test_handles() -> None:
 def test_bad_tensors() -> None:
     handle = set_of(RANDOM)
     states = torch.zeros(2, dtype=torch.int64)
-    with pytest.raises(sidbeam.InvalidArgument, match="logits.columns is 3, expected at least"):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits has 3 columns, expected at least"):
         ops.topk(handle, torch.zeros(2, 3), states, 2)
-    with pytest.raises(sidbeam.InvalidArgument, match="logits has elements of format 'd'"):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits has dtype float64"):
         ops.topk(handle, torch.zeros(2, RANDOM.width(), dtype=torch.float64), states, 2)
     with pytest.raises(sidbeam.InvalidArgument, match="states has 2 elements, expected at least 5"):
         ops.mask_(handle, torch.zeros(5, RANDOM.width()), states)

@@ -83,7 +83,9 @@ NOT_ENCODED = {"repetition_penalty", "no_repeat_ngram_size", "guidance_scale"}
 @pytest.mark.parametrize("field, kind", [(f, k) for f in CHANGES for k in KINDS[: 1 if f in NOT_ENCODED else 2]])
 def test_honoured(field: str, kind: str) -> None:
     model = model_of(kind, VOCAB)
-    requests = batch([[100 + 2 * i for i in range(90)], [101 + 3 * i for i in range(60)]])  # of the first level's tokens
+    requests = batch(
+        [[100 + 2 * i for i in range(90)], [101 + 3 * i for i in range(60)]]
+    )  # of tokens of level 0
     assert_like_generate(model, requests, **{field: CHANGES[field](best(model, requests))})
 
 
@@ -195,7 +197,7 @@ def test_prompts_of_special_tokens() -> None:
     assert scores.eq(-torch.inf).any() and dead[scores.eq(-torch.inf)].eq(4).all()
 
 
-def counted(model, *args, **options):
+def counted(model, *args, sids=SIDS, **options):
     """Rows and columns of the input of each pass of the model, and whether it had a cache."""
     passes = []
 
@@ -205,7 +207,7 @@ def counted(model, *args, **options):
 
     hook = model.register_forward_pre_hook(note, with_kwargs=True)
     try:
-        out = generate(model, *args, **options, custom_generate=SidBeamSearch(SIDS))
+        out = generate(model, *args, **options, custom_generate=SidBeamSearch(sids))
     finally:
         hook.remove()
     return passes, out
@@ -220,6 +222,19 @@ def test_how_the_model_runs() -> None:
     passes, (without, _) = counted(model, requests, 4, use_cache=False)
     assert passes == [(2, 5, False), (8, 6, False), (8, 7, False)]
     assert torch.equal(plain, chunks) and torch.equal(plain, without)
+
+
+def test_processes_that_share_a_model_run_it_equally_often() -> None:
+    """Alone, a search is over when its SIDs are; with synced_gpus in mind each process makes a pass per level."""
+    short = sids_of(at(Catalogue([(0,), (1,)], [4, 4, 4], variable=True)))
+    passes, alone = counted(model_of("decoder", VOCAB), batch([[5, 6, 7]]), 2, sids=short)
+    assert len(passes) == 2
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        passes, together = counted(model_of("decoder", VOCAB), batch([[5, 6, 7]]), 2, sids=short)
+    finally:
+        torch.distributed.destroy_process_group()
+    assert len(passes) == 3 and all(map(torch.equal, alone, together))
 
 
 def assert_same(ours, theirs) -> None:
@@ -342,7 +357,7 @@ def test_fields_of_another_version() -> None:
 
 
 def test_arguments_that_reach_the_model(model, requests) -> None:
-    """Embeddings in place of tokens, the encoder's output, the decoder's prompt, positions and a cache of one's own."""
+    """Embeddings in place of tokens, an encoder's output, a decoder's prompt, positions and a cache of one's own."""
     embedded = model.get_input_embeddings()(requests["input_ids"]).detach()
     mask = {"attention_mask": requests["attention_mask"]}
     if model.config.is_encoder_decoder:
@@ -395,8 +410,19 @@ def test_other_constraints_and_negative_prompts(model, requests) -> None:
 def test_every_rule_has_a_test() -> None:
     elsewhere = {"generation_config", "logits_processor", "custom_generate", "kwargs", "inputs", "num_beams"}
     elsewhere |= {"max_length", "max_new_tokens", "min_length", "min_new_tokens", "use_cache", "prefill_chunk_size"}
-    elsewhere |= {"exponential_decay_length_penalty", "remove_invalid_values", "forced_bos_token_id", "forced_eos_token_id"}
-    elsewhere |= {"pad_token_id", "bos_token_id", "decoder_start_token_id", "num_return_sequences", "return_dict_in_generate"}
+    elsewhere |= {
+        "exponential_decay_length_penalty",
+        "remove_invalid_values",
+        "forced_bos_token_id",
+        "forced_eos_token_id",
+    }
+    elsewhere |= {
+        "pad_token_id",
+        "bos_token_id",
+        "decoder_start_token_id",
+        "num_return_sequences",
+        "return_dict_in_generate",
+    }
     elsewhere |= {"prefix_allowed_tokens_fn", "negative_prompt_ids", "negative_prompt_attention_mask"}
     assert named(Kind.HONOURED, SEARCH, ARGUMENTS) == {*CHANGES, *OUTPUTS, *elsewhere}
     assert named(Kind.NO_EFFECT, SEARCH, ARGUMENTS) == set(WITHOUT_EFFECT)

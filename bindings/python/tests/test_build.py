@@ -224,9 +224,9 @@ def test_log(tmp_path: Path, caplog: pytest.LogCaptureFixture, way: str) -> None
 
 
 def test_runtime_options() -> None:
-    with pytest.raises(sidbeam.InvalidArgument, match="config.threads is -2, expected 1..1024"):
+    with pytest.raises(sidbeam.InvalidArgument, match="threads is -2, expected 1..1024"):
         sidbeam.Runtime(threads=-2)
-    with pytest.raises(sidbeam.Unsupported, match="config.cpu_target is \"vax\", expected baseline"):
+    with pytest.raises(sidbeam.Unsupported, match="cpu_target is \"vax\", expected baseline"):
         sidbeam.Runtime(cpu_target="vax")
     assert sidbeam.Runtime(cpu_target="baseline").closed is False
     assert sidbeam.cpu_target() in ("baseline", "avx2", "avx512", "neon")

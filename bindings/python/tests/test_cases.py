@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import sidbeam
+from sidbeam.messages import in_python
 
 PATH = os.environ.get("SIDBEAM_CASES")
 TYPES = {"i32": np.int32, "i64": np.int64, "f32": np.uint32, "f16": np.uint16, "bf16": np.uint16}
@@ -231,7 +232,7 @@ class Replay:
 
     def do_refused(self, f: dict[str, Any]) -> None:
         before = [getattr(self.session.beams(), name).copy() for name in BEAMS]
-        with pytest.raises(sidbeam.SidbeamError, match=re.escape(f["want_message"][0])) as caught:
+        with pytest.raises(sidbeam.SidbeamError, match=re.escape(in_python(f["want_message"][0]))) as caught:
             getattr(self, "do_" + f["call"][0])(f)
         assert caught.value.code == scalar(f, "want_code")
         for name, old in zip(BEAMS, before):

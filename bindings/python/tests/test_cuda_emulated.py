@@ -141,5 +141,5 @@ def test_upload_and_unload(index: sidbeam.Index) -> None:
     assert index.uploaded().bytes > 0 and index.uploaded().kinds == sidbeam.Kind.TRIE
     index.unload()
     assert index.uploaded() == sidbeam.Upload(sidbeam.Kind(0), 0)
-    with pytest.raises(sidbeam.MissingSection, match="config.kinds asks for .*, expected an index built with"):
+    with pytest.raises(sidbeam.MissingSection, match="kinds asks for .*, expected an index built with"):
         index.upload(kinds="hash")

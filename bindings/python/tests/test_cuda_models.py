@@ -66,7 +66,7 @@ def test_drafts(tmp_path: Path, device: Device, runtime: sidbeam.Runtime, verifi
     same_drafts(device, drafts, here.run(hidden))
     two = sidbeam.Index.build([(0, 1, 2), (7, 7, 7)], codes=V, kinds="trie|hash", runtime=here._index._runtime)
     how = dict(constraints=[None, two, two], widths=[1, 0, 1])
-    refused(sidbeam.BadState, "sidbeam_index_upload", there.run, states, **how)
+    refused(sidbeam.BadState, "expected Index.upload.. before", there.run, states, **how)
     two.upload(kinds=verification)
     there.start(states, stream=stream, **how)
     halves = there.decode(states, stream=stream)
@@ -81,11 +81,11 @@ def test_drafts_are_refused(tmp_path: Path, device: Device, runtime: sidbeam.Run
     here, there = decoders(tmp_path, runtime, "cpu", "cuda")
     hidden, stream = test_draft.hidden_states(3), device.stream()
     states = device.tensor(hidden, np.float32)
-    refused(sidbeam.NoDevice, "hidden.device_type is 0 and device_id 0, expected CUDA", there.run, hidden)
-    refused(sidbeam.NoDevice, "hidden.device_type is 1", here.run, states)
+    refused(sidbeam.NoDevice, "hidden is on cpu, expected cuda", there.run, hidden)
+    refused(sidbeam.NoDevice, "hidden is on cuda", here.run, states)
     for half in (here.start, here.decode):
         refused(sidbeam.Unsupported, "draft decoder is on the CPU, expected one on a device", half, states)
-    refused(sidbeam.NoDevice, "device_id is 7", decoders, tmp_path, runtime, "cuda:7")
+    refused(sidbeam.NoDevice, "the device's number is 7", decoders, tmp_path, runtime, "cuda:7")
     there.run(states, stream=stream)
     with device.capture(stream):
         refused(sidbeam.BadState, "captured", there.run, states, stream=stream)
@@ -172,16 +172,16 @@ def test_hidden_steps_are_refused(device: Device, runtime: sidbeam.Runtime) -> N
     invalid, unsupported = sidbeam.InvalidArgument, sidbeam.Unsupported
     layer, step = sidbeam.OutputLayer, sidbeam.HiddenStep
     weights_there, bias_there = device.tensor(weights, np.float32), device.tensor(bias, np.float32)
-    refused(invalid, "config.bias is memory of the host", layer, weights_there, bias=bias)
+    refused(invalid, "bias is memory of the host", layer, weights_there, bias=bias)
     refused(invalid, "bias is on cuda:0, expected cpu", layer, weights, bias=bias_there)
-    refused(unsupported, "config.session is on CUDA, expected one on the CPU", step, there, of_cpu)
-    refused(unsupported, "config.session is elsewhere, expected one on CUDA device 0", step, here, of_cuda)
+    refused(unsupported, "session is on CUDA, expected one on the CPU", step, there, of_cpu)
+    refused(unsupported, "session is elsewhere, expected one on CUDA device 0", step, here, of_cuda)
     on_host, on_device = sidbeam.HiddenStep(here, of_cpu), sidbeam.HiddenStep(there, of_cuda)
     hidden = np.zeros((SLOTS, test_hidden.M, WIDTH), np.float32)
     states = device.tensor(hidden, np.float32)
     slots = device.tensor([0, 1], np.int32)
-    refused(sidbeam.NoDevice, r"hidden.device_type is 0, expected CUDA \(1\)", on_device.step, hidden)
-    refused(sidbeam.NoDevice, "hidden.device_type is 1", on_host.step, states)
+    refused(sidbeam.NoDevice, r"hidden is on cpu, expected cuda", on_device.step, hidden)
+    refused(sidbeam.NoDevice, "hidden is on cuda", on_host.step, states)
     refused(invalid, "slots is memory of the host", on_device.step, states, [0, 1])
     refused(invalid, "slots is on cuda:0, expected cpu", on_host.step, hidden, slots)
     assert device.read(there.beams().level).tolist() == here.beams().level.tolist() == [0, 0]
@@ -242,7 +242,7 @@ def test_speculation_is_refused(device: Device, runtime: sidbeam.Runtime) -> Non
     target, drafting, here = (
         sidbeam.Session(index, beams=n, device=where) for n, where in ((2, "cuda"), (3, "cuda"), (3, "cpu"))
     )
-    refused(sidbeam.InvalidArgument, "config.draft is on", sidbeam.Speculation, target, here)
+    refused(sidbeam.InvalidArgument, "draft is on", sidbeam.Speculation, target, here)
     stream, row = device.stream(), test_speculation.ROW[None]
     for session in (target, drafting):
         session.start(stream=stream)
@@ -250,7 +250,7 @@ def test_speculation_is_refused(device: Device, runtime: sidbeam.Runtime) -> Non
     with device.capture(stream):
         refused(sidbeam.BadState, "captured", speculation.begin)
     assert speculation.begin() == 1
-    refused(sidbeam.NoDevice, "rows.device_type is 0", speculation.verify, row)
+    refused(sidbeam.NoDevice, "logits is on cpu", speculation.verify, row)
     rows, lse = device.tensor(row, np.float32), np.zeros(1, np.float32)
     refused(sidbeam.InvalidArgument, "lse is memory of the host", speculation.verify, rows, lse=lse)
     speculation.verify(rows, lse=device.tensor(lse, np.float32))

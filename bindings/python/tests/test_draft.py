@@ -197,9 +197,9 @@ def test_what_is_refused(tmp_path: Any, index: sidbeam.Index) -> None:
     decoder = sidbeam.DraftDecoder(head, index, beams=M)
     good = decoder.run(hidden_states(1)).scores.tolist()
     for states, what in (
-        (np.zeros((1, L + 1, D + 1), np.float32), "hidden.columns is 7, expected 6"),
-        (np.zeros((1, L, D), np.float32), "hidden.rows is 3, expected 4"),
-        (np.zeros((2, L + 1, D), np.float32), r"hidden.slots is 2, expected 1\.\.1"),
+        (np.zeros((1, L + 1, D + 1), np.float32), "hidden has 7 columns, expected 6"),
+        (np.zeros((1, L, D), np.float32), "hidden has 3 rows, expected 4"),
+        (np.zeros((2, L + 1, D), np.float32), r"hidden has 2 slots, expected 1\.\.1"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=what):
             decoder.run(states)
@@ -207,7 +207,7 @@ def test_what_is_refused(tmp_path: Any, index: sidbeam.Index) -> None:
     with pytest.raises(sidbeam.InvalidArgument, match=r"constraints\[0\] is of codebook 'others', expected 'books'"):
         decoder.run(hidden_states(1), constraints=others)
     assert decoder.run(hidden_states(1)).scores.tolist() == good
-    with pytest.raises(sidbeam.InvalidArgument, match="config.beams is 0"):
+    with pytest.raises(sidbeam.InvalidArgument, match="beams is 0"):
         sidbeam.DraftDecoder(head, index, beams=0)
     with pytest.raises(sidbeam.MissingSection, match="has no hash set"):
         plain = sidbeam.Index.build([(0, 1, 2)], codes=V)
@@ -251,7 +251,7 @@ def test_weights_that_are_no_head(tmp_path: Any) -> None:
         refused(f"a transition has {setting}={value!r}, expected {expected}", transitions=[module] * 2)
     refused("weights.transition is 0, expected NONE", input="hidden", heads=[np.zeros((V, D))] * L)
     refused("Transition is 'lstm', expected one of", transition="lstm")
-    refused("weights.input_weights is NULL", transition="rnn", transitions=())
+    refused("weights.input_weights is None", transition="rnn", transitions=())
 
 
 def test_weights_that_a_dtype_cannot_hold(tmp_path: Any) -> None:

@@ -197,9 +197,9 @@ def test_what_is_refused_moves_nothing() -> None:
         with pytest.raises(error, match=what):
             pair.step.step(states, **changes)
 
-    refused("hidden.columns is 19, expected 20, the width of the output layer", hidden[:, :, 1:])
-    refused("hidden.dtype is 1", hidden.astype(np.float16))
-    refused("hidden.slots is 1", hidden[:1])
+    refused("hidden has 19 columns, expected 20, the width of the output layer", hidden[:, :, 1:])
+    refused("the dtype of hidden is 1", hidden.astype(np.float16))
+    refused("hidden has 1 slots", hidden[:1])
     refused("hidden has elements of format 'l'", np.zeros((2, M, WIDTH), np.int64))
     refused("slots\\[1\\] is 1, which is named before", slots=[1, 1])
     refused(r"row_map has shape \(3,\)", hidden[0], row_map=[0, 1, 2])
@@ -218,7 +218,7 @@ def test_what_is_refused_moves_nothing() -> None:
         sidbeam.HiddenStep(few, sidbeam.OutputLayer(weights[:3]), path="children").step(hidden[0])
     with pytest.raises(sidbeam.InvalidArgument, match="HiddenPath is 'both'"):
         sidbeam.HiddenStep(few, layer, path="both")
-    with pytest.raises(sidbeam.InvalidArgument, match="config.children is -1"):
+    with pytest.raises(sidbeam.InvalidArgument, match="children is -1"):
         sidbeam.HiddenStep(few, layer, children=-1)
     few.close()
     with pytest.raises(sidbeam.BadState, match="session is closed"):
@@ -237,7 +237,7 @@ def test_weights_that_are_no_layer() -> None:
     refused("weights", np.zeros(4, np.float32))
     refused("weights has elements of format 'l'", np.zeros((4, 3), np.int64))
     refused('weights are uint16, expected dtype="bf16"', np.zeros((4, 3), np.uint16))
-    refused("config.width is 0", np.zeros((4, 0), np.float32))
-    refused("config.columns is 0", np.zeros((0, 4), np.float32))
-    refused("config.row_stride is", np.broadcast_to(weights[0], (4, 3)))
-    refused("config.soft_cap is -1", weights, soft_cap=-1)
+    refused("width is 0", np.zeros((4, 0), np.float32))
+    refused("columns is 0", np.zeros((0, 4), np.float32))
+    refused("row_stride is", np.broadcast_to(weights[0], (4, 3)))
+    refused("soft_cap is -1", weights, soft_cap=-1)

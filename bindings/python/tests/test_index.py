@@ -87,7 +87,9 @@ def test_ids_come_back(ids: object, kind: sidbeam.IdType) -> None:
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
 def test_a_name_is_no_id_where_ids_are_integers(item: object, dtype: type) -> None:
     index = sidbeam.Index.build(SIDS, np.array([0, 7, 2**63 - 1], dtype), codes=4)
-    with pytest.raises(sidbeam.InvalidArgument, match="name is given, expected NULL and an id"):
+    with pytest.raises(
+        sidbeam.InvalidArgument, match="item is a str, expected an integer: the ids of this index are integers"
+    ):
         index.find_item(item)
 
 

@@ -188,7 +188,7 @@ def test_buffers_are_released_after_errors(session: sidbeam.Session) -> None:
     for _ in range(10):
         with pytest.raises(sidbeam.InvalidArgument, match="lse has 1 elements, expected 2"):
             session.step(view, lse=lse)
-        with pytest.raises(sidbeam.InvalidArgument, match="rows.columns is 3, expected at least 4"):
+        with pytest.raises(sidbeam.InvalidArgument, match="logits has 3 columns, expected at least 4"):
             session.step(view[:, :3])
         session.start()
         session.step(view)

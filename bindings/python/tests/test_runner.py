@@ -85,7 +85,7 @@ def test_items_come_out_however_it_runs(index: sidbeam.Index, runner: sidbeam.Ru
     submitted = runner.submit(np.array(HISTORY, np.int32)).result()
     with make(index, lane_threads=False) as here:
         again = here.run(HISTORY)
-        with pytest.raises(sidbeam.BadState, match="needs config.lane_threads"):
+        with pytest.raises(sidbeam.BadState, match="needs lane_threads"):
             here.submit(HISTORY)
     for other in (submitted, again, asyncio.run(awaited(runner))):
         assert other.sids.tolist() == result.sids.tolist() and other.scores.tolist() == result.scores.tolist()
@@ -114,7 +114,12 @@ def test_bad_requests_touch_no_other(runner: sidbeam.Runner) -> None:
     for tokens, options, error, message in [
         ([], {}, sidbeam.InvalidArgument, "positions is 0"),
         ([1, 64], {}, sidbeam.InvalidArgument, "64, expected"),
-        ([[1, 2]], {}, sidbeam.InvalidArgument, "group is 2"),
+        (
+            [[1, 2]],
+            {},
+            sidbeam.InvalidArgument,
+            "tokens has 2 tokens per position, expected at most 1 .max_group.: one prompt is .positions.",
+        ),
         ([[[1]]], {}, sidbeam.InvalidArgument, "expected .positions,. or .positions, group."),
         ([0.5], {}, sidbeam.InvalidArgument, "tokens has dtype float64, expected int32"),
         (HISTORY * 100, {}, sidbeam.InvalidArgument, "600, expected"),

@@ -101,16 +101,20 @@ def test_heads_that_make_no_sense_are_refused(
     closed = write(tmp_path / "closed", biases)
     closed.close()
     for options, error, message in [
-        ({"placeholders": None}, sidbeam.InvalidArgument, "placeholder_count is 0, expected 3, one per level"),
-        ({"placeholders": [40, 41]}, sidbeam.InvalidArgument, "placeholder_count is 2, expected 3, one per level"),
+        ({"placeholders": None}, sidbeam.InvalidArgument, "the number of placeholders is 0, expected 3, one per level"),
+        (
+            {"placeholders": [40, 41]},
+            sidbeam.InvalidArgument,
+            "the number of placeholders is 2, expected 3, one per level",
+        ),
         ({"placeholders": [40, 1000, 42]}, sidbeam.InvalidArgument, r"placeholders\[1\] is 1000, expected 0..63"),
-        ({"head": None}, sidbeam.InvalidArgument, "config.head is NULL, expected one"),
-        ({"head": narrow}, sidbeam.InvalidArgument, "config.head is for hidden states of 4 elements, expected 16"),
+        ({"head": None}, sidbeam.InvalidArgument, "head is None, expected one"),
+        ({"head": narrow}, sidbeam.InvalidArgument, "head is for hidden states of 4 elements, expected 16"),
         ({"head": films}, sidbeam.InvalidArgument, "is of codebook 'books', expected 'films', that of the draft head"),
         ({"head": 3}, sidbeam.InvalidArgument, "head is int, expected a DraftHead"),
         ({"head": closed}, sidbeam.BadState, "draft head is closed"),
-        ({"draft": sidbeam.Model.open(FOLDER)}, sidbeam.InvalidArgument, "draft is given, expected NULL beside"),
-        ({"top_k": -1}, sidbeam.InvalidArgument, "config.top_k is -1, expected 0"),
+        ({"draft": sidbeam.Model.open(FOLDER)}, sidbeam.InvalidArgument, "draft is given, expected None beside"),
+        ({"top_k": -1}, sidbeam.InvalidArgument, "top_k is -1, expected 0"),
     ]:
         with pytest.raises(error, match=message):
             make(index, **{"head": head, **options})
@@ -119,10 +123,18 @@ def test_heads_that_make_no_sense_are_refused(
 def test_the_output_path_changes_no_bit(index: sidbeam.Index) -> None:
     vocabulary, found = sidbeam.Vocabulary([16, 24, 32]), []
     for path in sidbeam.HiddenPath:
-        with sidbeam.Runner(sidbeam.Model.open(FOLDER), index, beams=BEAMS, vocabulary=vocabulary,
-                            normalization="valid", output_path=path) as runner:
+        with sidbeam.Runner(
+            sidbeam.Model.open(FOLDER),
+            index,
+            beams=BEAMS,
+            vocabulary=vocabulary,
+            normalization="valid",
+            output_path=path,
+        ) as runner:
             result = runner.run(HISTORY)
             found.append((result.sids.tobytes(), result.scores.tobytes()))
     assert len(set(found)) == 1 and len(found) == 3
-    with pytest.raises(sidbeam.Unsupported, match="SIDBEAM_HIDDEN_CHILDREN, expected another, since config.norm"):
+    with pytest.raises(
+        sidbeam.Unsupported, match='"children", expected another, since normalization is not "valid"'
+    ):
         sidbeam.Runner(sidbeam.Model.open(FOLDER), index, vocabulary=vocabulary, output_path="children")

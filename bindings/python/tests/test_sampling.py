@@ -223,8 +223,8 @@ def test_the_stateless_form_draws_as_a_session_does(index: sidbeam.Index) -> Non
 @pytest.mark.parametrize(
     "arguments,message",
     [
-        ({}, "sampling is NULL, expected seeds and requests in mode SAMPLE"),
-        ({"seeds": 1}, "sampling.requests is NULL"),
+        ({}, 'seeds and requests are None, expected both in mode "sample"'),
+        ({"seeds": 1}, "requests is None"),
         ({"seeds": 1.5, "requests": 0}, "seeds has dtype float64, expected int64"),
         ({"seeds": "1", "requests": 0}, "seeds has dtype <U1, expected int64"),
         ({"seeds": 2**63, "requests": 0}, "seeds has values out of the range of int64"),
@@ -233,7 +233,7 @@ def test_the_stateless_form_draws_as_a_session_does(index: sidbeam.Index) -> Non
         ({"seeds": 1, "requests": 0, "top_p": [1, 1.5]}, r"top_ps\[1\] is 1.5"),
         ({"seeds": 1, "requests": 0, "top_p": math.nan}, r"top_ps\[0\] is nan"),
         ({"seeds": 1, "requests": 0, "top_k": -1}, r"top_ks\[0\] is -1, expected at least 1, or 0 for none"),
-        ({"seeds": 1, "requests": 0, "noise_scale": 1}, "noise_scales is given, expected NULL in mode SAMPLE"),
+        ({"seeds": 1, "requests": 0, "noise_scale": 1}, 'noise_scales is given, expected None in mode "sample"'),
         ({"seeds": 1, "requests": 0, "draws": [0, 1]}, r"draws has shape \(2,\), expected \(2, 1 .. 500\)"),
         ({"seeds": 1, "requests": 0, "draws": np.zeros((2, 501))}, r"draws has dtype float64, expected int64"),
         ({"seeds": 1, "requests": 0, "draws": np.zeros((2, 501), int)}, r"draws has shape \(2, 501\)"),
@@ -254,7 +254,7 @@ def test_starts_that_are_refused(sampler: sidbeam.Session, arguments: dict[str, 
 
 
 def test_what_draws_nothing_takes_no_seed(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    with pytest.raises(sidbeam.InvalidArgument, match="sampling is given, expected NULL in mode SEARCH"):
+    with pytest.raises(sidbeam.InvalidArgument, match='seeds and requests are given, expected None in mode "search"'):
         session.start(seeds=1, requests=0)
     with pytest.raises(sidbeam.InvalidArgument, match="Mode is 'draw', expected one of 'search', 'sample'"):
         sidbeam.Session(index, mode="draw")

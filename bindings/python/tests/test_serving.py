@@ -65,8 +65,11 @@ def test_registered_here_wins(monkeypatch, path):
 @pytest.mark.parametrize(
     "entry, message",
     [
-        ({"offsets": 1}, "SIDBEAM_CATALOGUES: 'shop' has path None and unknown []"),
-        ({"path": "here", "offset": 1}, "SIDBEAM_CATALOGUES: 'shop' has path 'here' and unknown ['offset']"),
+        ({"offsets": 1}, "SIDBEAM_CATALOGUES: 'shop' has path None, expected that of an index"),
+        (
+            {"path": "here", "offset": 1},
+            "SIDBEAM_CATALOGUES: 'shop' has ['offset'], expected path, offsets, maps, end_column, begin, end",
+        ),
     ],
 )
 def test_wrong_environment(monkeypatch, entry, message):

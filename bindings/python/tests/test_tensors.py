@@ -43,9 +43,9 @@ def test_torch(session: sidbeam.Session, dtype: str) -> None:
     for tensor in (logits, logits.contiguous(), logits[None]):
         session.start()
         assert (session.step(tensor).scores == expected).all()
-    with pytest.raises(sidbeam.InvalidArgument, match=r"logits: tensor.strides\[last\] is"):
+    with pytest.raises(sidbeam.InvalidArgument, match=r"logits has columns 4 elements apart"):
         session.step(logits.contiguous().t())
-    with pytest.raises(sidbeam.InvalidArgument, match="logits: tensor.dtype.bits is 64"):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits has elements of 64 bits"):
         session.step(logits.double())
     fake = pytest.importorskip("torch._subclasses").FakeTensorMode().from_tensor(logits)
     with pytest.raises(sidbeam.InvalidArgument, match="logits is a FakeTensor, expected one with memory"):
@@ -134,7 +134,7 @@ def test_references_are_given_back(session: sidbeam.Session) -> None:
     for _ in range(10):
         session.start()
         session.step(Tensor(array))
-        with pytest.raises(sidbeam.InvalidArgument, match="rows.columns is 2, expected at least 4"):
+        with pytest.raises(sidbeam.InvalidArgument, match="logits has 2 columns, expected at least 4"):
             session.step(Tensor(array[:, :2].copy()))
     capsule = session.tensors().scores.__dlpack__()
     del capsule
@@ -169,7 +169,7 @@ def test_arrays_of_a_device_say_where_they_are() -> None:
 def test_device_tensors_are_asked_not_to_wait(session: sidbeam.Session) -> None:
     """And a session of the CPU refuses them."""
     logits = Tensor(np.zeros((2, 4), np.float32), device=(2, 0))
-    with pytest.raises(sidbeam.NoDevice, match=r"rows.device_type is 1, expected CPU \(0\)"):
+    with pytest.raises(sidbeam.NoDevice, match=r"logits is on cuda, expected cpu"):
         session.step(logits)
     assert logits.asked == [{"stream": -1}]
 
@@ -189,7 +189,7 @@ def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: si
         ("lse", lambda: session.step(logits, lse=there((2,), np.float32))),
         ("widths", lambda: session.start(widths=there((1,), i32))),
         ("ordinals", lambda: session.items(out=sidbeam.Items(ordinals=there((1, 2), i64)))),
-        ("sids", lambda: constraints.prefixes(there((2, 1), i32))),
+        ("prefixes", lambda: constraints.prefixes(there((2, 1), i32))),
         ("out", lambda: constraints.prefixes([(0,), (2,)], out=there((2,), i64))),
         ("states", lambda: constraints.advance(there((2,), i64), [0, 0])),
         ("codes", lambda: constraints.advance(states, there((2,), i32))),
@@ -206,7 +206,7 @@ def test_tensors_of_another_device_are_refused(index: sidbeam.Index, session: si
         lambda: constraints.mask(there((2, 4), np.float32), states),
         lambda: constraints.topk(there((2, 4), np.float32), states, 1),
     ):
-        with pytest.raises(sidbeam.NoDevice, match=r"logits.device_type is 1, expected CPU \(0\)"):
+        with pytest.raises(sidbeam.NoDevice, match=r"logits is on cuda, expected cpu"):
             call()
     assert (logits == 0).all() and session.beams().level[0] == 0
 
@@ -301,9 +301,9 @@ def test_the_librarys_own_memory_is_not_written(index: sidbeam.Index, session: s
 
 
 def test_wrong_tensors(index: sidbeam.Index, session: sidbeam.Session) -> None:
-    with pytest.raises(sidbeam.InvalidArgument, match="logits: tensor.dtype.bits is 64"):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits has elements of 64 bits"):
         session.step(Tensor(np.zeros((2, 4))))
-    with pytest.raises(sidbeam.InvalidArgument, match="logits: tensor.device.device_type is 7"):
+    with pytest.raises(sidbeam.InvalidArgument, match="logits is on a device of DLPack's type 7"):
         session.step(Tensor(np.zeros((2, 4), np.float32), device=(7, 0)))
     constraints = sidbeam.ConstraintSet(index)
     with pytest.raises(sidbeam.InvalidArgument, match="out has DLPack type code 0 of 64 bits, expected int32"):

@@ -69,6 +69,7 @@ from .hidden import HiddenPath, HiddenStats, HiddenStep, OutputLayer
 from .index import Constraint, Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .model import Model, ModelInfo
+from .recommendations import Recommendation
 from .runner import Runner
 from .runner_events import Level
 from .runner_results import Result, RunnerStats
@@ -143,6 +144,7 @@ __all__ = [
     "Phase",
     "Plan",
     "QueueFull",
+    "Recommendation",
     "RelaxedBeams",
     "Residency",
     "Result",

@@ -69,7 +69,9 @@ SEARCH: dict[str, Rule] = {
     "num_beams": honoured(),
     "use_mtp": _ASSISTED,
     "use_cache": honoured(),
-    "cache_implementation": refused("the cache has to be dynamic: None, 'dynamic' or 'offloaded'", "dynamic", "offloaded"),
+    "cache_implementation": refused(
+        "the cache has to be dynamic: None, 'dynamic' or 'offloaded'", "dynamic", "offloaded"
+    ),
     "cache_config": no_effect("for quantized caches, which are refused"),
     "max_cache_len": _OF_STATIC,
     "temperature": _OF_DRAWS,
@@ -147,7 +149,9 @@ SAMPLING: dict[str, Rule] = {
     **dict.fromkeys(("temperature", "top_k", "top_p", "min_p", "top_h", "typical_p"), _WARPER),
     **dict.fromkeys(("epsilon_cutoff", "eta_cutoff"), _WARPER),
     "renormalize_logits": no_effect("draws are by the normalised row anyway"),
-    "guidance_scale": honoured("as a processor, which keeps a cache of its own; refused with rounds, which need several"),
+    "guidance_scale": honoured(
+        "as a processor, which keeps a cache of its own; refused with rounds, which need several"
+    ),
     "watermarking_config": refused("a mark is made behind the mask, where the mass of a draw is lost; leave it out"),
     **dict.fromkeys(("output_scores", "output_logits", "output_hidden_states", "output_attentions"), _NO_OUTPUT),
 }

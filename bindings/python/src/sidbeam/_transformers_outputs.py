@@ -61,9 +61,7 @@ class Outputs:
             "past_key_values": self.past_key_values,
         }
         if not self.encoded:
-            return GenerateBeamDecoderOnlyOutput(
-                **given, hidden_states=self.hidden_states, attentions=self.attentions
-            )
+            return GenerateBeamDecoderOnlyOutput(**given, hidden_states=self.hidden_states, attentions=self.attentions)
         return GenerateBeamEncoderDecoderOutput(
             **given,
             encoder_hidden_states=self.encoder_hidden_states,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from html import escape
 from typing import Any, Optional, Union
 
 import numpy as np
 
-from . import _native
+from . import _native, pages
 from .arrays import DeviceArray, host_view
 
 Array = Union[np.ndarray, DeviceArray]
@@ -39,7 +40,25 @@ class Beams:
     thresholds: Any = None
 
     def __repr__(self) -> str:
-        return f"Beams(slots={self.live.shape[0]}, beams={self.codes.shape[1]})"
+        shape = f"slots={self.live.shape[0]}, beams={self.codes.shape[1]}"
+        if not isinstance(self.live, np.ndarray):
+            return f"Beams({shape}, on {self.live.device})"
+        return f"Beams({shape}, live={_few(self.live)}, active={_few(self.active)}, level={_few(self.level)})"
+
+    def _repr_html_(self) -> str:
+        if not isinstance(self.live, np.ndarray):
+            return f"<code>{escape(repr(self))}</code>"
+        best = [f"{score:.4g}" if live else "" for score, live in zip(self.scores.max(1).tolist(), self.live.tolist())]
+        width = self.codes.shape[1]
+        live = [pages.Bar(n, n / width, f"{n} of {width}") for n in self.live.tolist()]
+        rows = list(zip(range(len(live)), self.level.tolist(), live, self.active.tolist(), best, self.errors.tolist()))
+        return pages.table("Beams", ("slot", "level", "live", "active", "best score", "errors"), rows)
+
+
+def _few(array: np.ndarray) -> str:
+    """The numbers of the first slots."""
+    shown = ", ".join(map(str, array[:8].tolist()))
+    return f"[{shown}, ..]" if len(array) > 8 else f"[{shown}]"
 
 
 _FIELDS = (
@@ -89,6 +108,35 @@ class Items:
         offsets = self.offsets[slot]
         first, last = (0, -1) if beam is None else (beam, beam + 1)
         return np.asarray(self.item_rows[slot, offsets[first] : offsets[last]])
+
+    def __repr__(self) -> str:
+        given = {name: array for name, array in vars(self).items() if array is not None}
+        if not all(isinstance(array, np.ndarray) for array in given.values()):
+            return f"Items({', '.join(f'{name} {tuple(array.shape)}' for name, array in given.items())})"
+        parts = [f"slots={len(next(iter(given.values())))}" if given else "nothing"]
+        if "ordinals" in given:
+            parts.append(f"complete={int((self.ordinals >= 0).sum())} of {self.ordinals.size} beams")
+        if "offsets" in given:
+            parts.append(f"items={int(self.offsets[:, -1].sum())}")
+        if "truncated" in given and self.truncated.any():
+            parts.append("truncated")
+        return f"Items({', '.join(parts)})"
+
+    def _repr_html_(self) -> str:
+        arrays = (self.ordinals, self.sids, self.lengths, self.offsets)
+        if not all(isinstance(array, np.ndarray) for array in arrays):
+            return f"<code>{escape(repr(self))}</code>"
+        slots, beams = self.ordinals.shape
+        counts = np.diff(self.offsets, axis=1)
+        bars = pages.bars(counts.flatten())
+        rows = [
+            (slot, beam, tuple(self.sids[slot, beam, : self.lengths[slot, beam]].tolist()), ordinal, bars[i])
+            for i, (slot, beam, ordinal) in enumerate(
+                (slot, beam, int(self.ordinals[slot, beam])) for slot in range(slots) for beam in range(beams)
+            )
+            if self.lengths[slot, beam] > 0
+        ]
+        return pages.table(repr(self), ("slot", "beam", "SID", "ordinal", "items"), rows)
 
 
 @dataclasses.dataclass(frozen=True)

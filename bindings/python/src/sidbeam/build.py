@@ -172,3 +172,6 @@ class Build(Handle):
         now = np.zeros(3, np.int64)
         _native.flat_builder_get_progress(self._handle, now)
         progress(Phase(int(now[0])), int(now[1]), int(now[2]))
+
+    def _describe(self) -> str:
+        return f"{self._levels} levels, ids {self._id_type.name.lower()}"

@@ -6,7 +6,7 @@ Only NumPy is imported: a table is recognised by its methods. SPDX-License-Ident
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, NoReturn, Optional, Sequence, Union
+from typing import Any, Mapping, NoReturn, Optional, Sequence, Union
 
 import numpy as np
 
@@ -49,18 +49,19 @@ def _is_arrow(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "pyarrow"
 
 
-def sids_of(value: Any, lengths: Any = None, *, variable: bool = True) -> Sids:
+def sids_of(value: Any, lengths: Any = None, *, variable: bool = True, name: str = "sids") -> Sids:
     """codes [n, L] and lengths [n], or None where every SID has L codes. With `variable`, SIDs may end early in the
     data itself, by lists of different lengths or missing codes; without it, those are mistakes."""
     value = _imported(value)
+    _refuse_text(value, name)
     if lengths is not None:
-        codes = _matrix(value)
+        codes = _matrix(value, name)
         if codes is None:
-            raise InvalidArgument("sids are lists of different lengths, expected a matrix where lengths are given")
-        return host(codes, np.int32, "sids"), host(column(lengths), np.int32, "lengths")
-    codes = _matrix(value)
+            raise InvalidArgument(f"{name} are lists of different lengths, expected a matrix where lengths are given")
+        return host(codes, np.int32, name), host(column(lengths), np.int32, "lengths")
+    codes = _matrix(value, name)
     if codes is None:
-        ragged = _ragged(_rows(value))
+        ragged = _ragged(_rows(value), name)
         if not variable:
             _refuse_lengths(ragged[1], "have different lengths")
         return ragged
@@ -69,10 +70,30 @@ def sids_of(value: Any, lengths: Any = None, *, variable: bool = True) -> Sids:
         if not variable:
             _refuse_lengths(lengths, "have missing codes (NaN)")
         if np.isnan(codes[np.arange(codes.shape[1]) < lengths[:, None]]).any():
-            raise InvalidArgument("sids have a missing code before the last one of a SID")
+            raise InvalidArgument(f"{name} have a missing code before the last one of a SID")
         codes = np.nan_to_num(codes, nan=0.0)
-        return host(_whole(codes), np.int32, "sids"), lengths
-    return host(_whole(codes) if codes.dtype.kind == "f" else codes, np.int32, "sids"), None
+        return host(_whole(codes, name), np.int32, name), lengths
+    return host(_whole(codes, name) if codes.dtype.kind == "f" else codes, np.int32, name), None
+
+
+def _shape(name: str) -> str:
+    return "[items, levels]" if name == "sids" else f"a sequence of codes for each: {name}=[[0, 1], [2, 0]]"
+
+
+def _refuse_text(value: Any, name: str) -> None:
+    """Dictionaries and token strings, as catalogues of other programs have them."""
+    if isinstance(value, Mapping):
+        raise InvalidArgument(
+            f"{name} is a {type(value).__name__}, expected {_shape(name)}: Index.from_file reads catalogues by item"
+        )
+    first = value
+    while isinstance(first, (list, tuple, np.ndarray)) and len(first):
+        first = first[0]
+    if isinstance(first, (str, bytes)):
+        raise InvalidArgument(
+            f"{name} has the text {str(first)!r:.60}, expected codes, which are integers: Index.from_file reads token"
+            " strings"
+        )
 
 
 def _refuse_lengths(lengths: Any, what: str) -> NoReturn:
@@ -84,38 +105,42 @@ def _refuse_lengths(lengths: Any, what: str) -> NoReturn:
     )
 
 
-def _whole(codes: np.ndarray) -> np.ndarray:
+def _whole(codes: np.ndarray, name: str) -> np.ndarray:
     whole: np.ndarray = codes.astype(np.int64)
     if not np.array_equal(whole, codes):
-        raise InvalidArgument("sids have codes that are no integers")
+        raise InvalidArgument(f"{name} have codes that are no integers")
     return whole
 
 
-def _matrix(value: Any) -> Optional[np.ndarray]:
+def _matrix(value: Any, name: str) -> Optional[np.ndarray]:
     """The SIDs as one array of two dimensions, or None where they are lists of different lengths."""
     if _is_arrow(value):
         if hasattr(value, "itercolumns"):
             columns = [column(c) for c in value.itercolumns()]
-            return np.column_stack(columns) if len(columns) != 1 or columns[0].dtype != object else _stack(columns[0])
-        return _stack(column(value))
+            return (
+                np.column_stack(columns)
+                if len(columns) != 1 or columns[0].dtype != object
+                else _stack(columns[0], name)
+            )
+        return _stack(column(value), name)
     if hasattr(value, "to_numpy"):
         value = value.to_numpy()
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
-        value = from_dlpack(value, "sids")
+        value = from_dlpack(value, name)
     if isinstance(value, np.ndarray) and value.dtype != object:
         matrix: np.ndarray = value
         if matrix.ndim != 2:
-            raise InvalidArgument(f"sids have shape {matrix.shape}, expected [items, levels]")
+            raise InvalidArgument(f"{name} have shape {matrix.shape}, expected {_shape(name)}")
         return matrix
-    return _stack(value)
+    return _stack(value, name)
 
 
-def _stack(rows: Rows) -> Optional[np.ndarray]:
+def _stack(rows: Rows, name: str) -> Optional[np.ndarray]:
     """One array of sequences, where they are of one length."""
     try:
         sizes = set(map(len, rows))
     except TypeError:
-        raise InvalidArgument("sids are not sequences of codes, expected [items, levels]") from None
+        raise InvalidArgument(f"{name} are not sequences of codes, expected {_shape(name)}") from None
     if len(sizes) == 1 and 0 not in sizes:
         matrix = np.array([np.asarray(row) for row in rows])
         return np.array(matrix.tolist()) if matrix.dtype == object else matrix
@@ -126,12 +151,12 @@ def _rows(value: Any) -> Rows:
     return column(value) if _is_arrow(value) or hasattr(value, "to_numpy") else value
 
 
-def _ragged(rows: Rows) -> Sids:
+def _ragged(rows: Rows, name: str) -> Sids:
     lengths = np.fromiter(map(len, rows), np.int32, len(rows))
     levels = int(lengths.max())
     codes = np.zeros((len(rows), levels), np.int32)
     flat = np.array(list(chain.from_iterable(rows)))
-    codes[np.arange(levels) < lengths[:, None]] = host(flat, np.int32, "sids")
+    codes[np.arange(levels) < lengths[:, None]] = host(flat, np.int32, name)
     return codes, lengths
 
 

@@ -34,9 +34,9 @@ from .vocabulary import Vocabulary, native_vocabulary
 class TopK:
     """The k best valid codes of each logits row, log-probability falling, then code rising; left over: -1, -inf, -1."""
 
-    codes: Any  #: int32 [n, k]
-    log_probs: Any  #: float32 [n, k]; NaN first in a bad row
-    states: Any  #: int64 [n, k], or None where they were not wanted
+    codes: Any = None  #: int32 [n, k]
+    log_probs: Any = None  #: float32 [n, k]; NaN first in a bad row; None where they were not wanted
+    states: Any = None  #: int64 [n, k], or None likewise
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,7 +92,7 @@ class ConstraintSet(Handle):
             codes = argument(prefixes, np.int32, "prefixes", self._device)
             sizes = argument(lengths, np.int32, "lengths", self._device, (count,))
         else:
-            codes, sizes = catalogue.sids_of(prefixes, lengths)
+            codes, sizes = catalogue.sids_of(prefixes, lengths, name="prefixes")
             count, stride = codes.shape
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
             expect_shape(sizes.shape, (count,), "lengths")
@@ -177,16 +177,18 @@ class ConstraintSet(Handle):
         which: Any = None,
         dtype: Union[None, DType, str] = None,
         next_states: bool = True,
+        scores: bool = True,
         out: Optional[TopK] = None,
         stream: Any = None,
     ) -> TopK:
         """The k best valid codes of each logits row of ``logits`` ``[n, columns]``, and the states after them.
 
-        ``next_states`` False: without these states. ``out``: arrays to write instead of new ones.
+        ``next_states`` False: without these states; ``scores`` False: without log-probabilities. ``out``: arrays to
+        write instead of new ones.
         """
         taken, count = counted(states, np.int64, "states", self._device)
         shape = (count, k)
-        given = out or TopK(None, None, None)
+        given = out or TopK()
         best, t = output(given.codes, np.int32, shape, "out.codes", self._device)
         log_probs, p = output(given.log_probs, np.float32, shape, "out.log_probs", self._device)
         after, s = None, None
@@ -205,7 +207,7 @@ class ConstraintSet(Handle):
             after,
             stream_number(stream),
         )
-        return TopK(t, p, s)
+        return TopK(t, p if scores else None, s)
 
     def sample(
         self,

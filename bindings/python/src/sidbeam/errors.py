@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import _native
+from .messages import in_python
 
 
 class SidbeamError(Exception):
@@ -115,8 +116,8 @@ _CLASSES = {cls.code: cls for cls in SidbeamError.__subclasses__()}
 
 
 def make(code: int, message: str) -> SidbeamError:
-    """The exception of a status; a status that is not known yet gives the base class."""
-    return _CLASSES.get(code, SidbeamError)(message, code)
+    """The exception of a status and the native library's message; an unknown status gives the base class."""
+    return _CLASSES.get(code, SidbeamError)(in_python(message), code)
 
 
 _native.set_make_error(make)

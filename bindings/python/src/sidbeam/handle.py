@@ -40,6 +40,9 @@ class Handle:
     def __copy__(self) -> NoReturn:
         raise TypeError(f"cannot copy {type(self).__name__}: share the object itself")
 
+    def __deepcopy__(self, memo: object) -> NoReturn:
+        self.__copy__()
+
     def _describe(self) -> str:
         return ""
 

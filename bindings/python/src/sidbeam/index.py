@@ -5,15 +5,16 @@ from __future__ import annotations
 import itertools
 import operator
 import os
+from html import escape
 from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, catalogue, forks, static
+from . import _native, catalogue, forks, pages, static
 from .arrays import host, stream_number
 from .build import Build, Progress
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
-from .errors import InvalidArgument
+from .errors import BadState, InvalidArgument
 from .handle import Handle
 from .info import ConstraintInfo, IndexInfo, Section, Upload, constraint_info, info_arrays, info_from, sections_from
 from .runtime import Runtime, runtime_or_default
@@ -41,8 +42,9 @@ class Index(Handle):
     items by ordinal.
     """
 
-    __slots__ = ("_runtime", "_info", "_constraint")
+    __slots__ = ("_runtime", "_info", "_constraint", "_opened")
     _runtime: Runtime
+    _opened: Optional[tuple[str, Residency, Verify]]  # where it can be opened again, and how
     _info: Optional[IndexInfo]
     _constraint: Optional[Constraint]
 
@@ -53,6 +55,7 @@ class Index(Handle):
     def _wrap(cls, handle: Any, runtime: Runtime) -> Index:
         index = cls.__new__(cls)
         index._handle, index._runtime, index._info, index._constraint = handle, runtime, None, None
+        index._opened = None
         return index
 
     @classmethod
@@ -72,7 +75,9 @@ class Index(Handle):
         runtime = runtime_or_default(runtime)
         how, depth = member(Residency, residency), member(Verify, verify)
         try:
-            return cls._wrap(_native.flat_index_open(runtime._handle, os.fsencode(path), how, depth), runtime)
+            index = cls._wrap(_native.flat_index_open(runtime._handle, os.fsencode(path), how, depth), runtime)
+            index._opened = (os.path.abspath(os.fsdecode(path)), how, depth)
+            return index
         finally:
             runtime._hand_over_log()
 
@@ -383,7 +388,34 @@ class Index(Handle):
     def _describe(self) -> str:
         info = self.info
         names = "|".join(str(kind.name).lower() for kind in Kind if kind in info.kinds)
-        return f"{info.sids} SIDs of {info.levels} codes, {info.items} items, {names}"
+        path = "" if self._opened is None else f", {self._opened[0]!r}"
+        return f"{info.sids} SIDs of {info.levels} codes, {info.items} items, {names}{path}"
+
+    def _repr_html_(self) -> str:
+        if self.closed:
+            return f"<code>{escape(repr(self))}</code>"
+        info = self.info
+        rows = list(zip(range(info.levels), info.codes, pages.bars(info.nodes), info.max_children))
+        return pages.table(repr(self)[1:-1], ("level", "codes", "prefixes", "most children"), rows)
+
+    def __reduce__(self) -> Any:
+        """Pickles where the index was opened, and its fingerprint; the other process opens it with its own runtime."""
+        if self._opened is None:
+            raise TypeError(
+                "cannot pickle Index: it is in memory alone; build it with path=, or open its file, and the other"
+                " process opens that file"
+            )
+        return _open_again, (*self._opened, self.info.fingerprint)
+
+
+def _open_again(path: str, residency: Residency, verify: Verify, fingerprint: str) -> Index:
+    """An index that was pickled; its file must still be the same."""
+    index = Index.open(path, residency=residency, verify=verify)
+    if index.info.fingerprint != fingerprint:
+        raise BadState(
+            f"{path!r} has fingerprint {index.info.fingerprint}, expected {fingerprint}, as when it was pickled"
+        )
+    return index
 
 
 class Constraint(Handle):

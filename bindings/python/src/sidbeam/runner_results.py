@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _native
+from . import _native, pages
 from .errors import BadState
 from .index import ConstraintLike, Index
 
@@ -52,8 +52,47 @@ class Result:
             raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
         return self.constraint
 
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame`` of a row per item, best first: ``item``, ``score``, ``sid``, ``ordinal`` and ``rank``
+        of the SID, from 0. Of a request that ran under a Constraint a row per SID, without ``item``."""
+        import pandas
+
+        ranks = np.arange(len(self))
+        columns: dict[str, Any] = {}
+        if isinstance(self.constraint, Index):
+            rows = [self.constraint.item_rows(int(o)) if o >= 0 else range(0) for o in self.ordinals]
+            ranks = np.repeat(ranks, [len(r) for r in rows])
+            columns["item"] = self.constraint.item_ids(np.fromiter(itertools.chain.from_iterable(rows), np.int64))
+        sids = self._sids()
+        columns |= {"score": self.scores[ranks], "sid": [sids[rank] for rank in ranks]}
+        return pandas.DataFrame(columns | {"ordinal": self.ordinals[ranks], "rank": ranks})
+
+    def _sids(self) -> list[tuple[int, ...]]:
+        return [tuple(code for code in sid if code >= 0) for sid in self.sids.tolist()]
+
     def __len__(self) -> int:
         return len(self.scores)
+
+    def __repr__(self) -> str:
+        best = f", best {self._sids()[0]} at {self.scores[0]:.4g}" if len(self) else ""
+        return (
+            f"Result(request={self.request}, {len(self)} SIDs{best}, waited {self.queued_us} us, ran {self.run_us} us)"
+        )
+
+    def _repr_html_(self) -> str:
+        best = float(self.scores[0]) if len(self) else 0.0
+        shares = np.exp(np.minimum(self.scores - best, 0)).tolist()
+        scores = [pages.Bar(score, share, f"{score:.4g}") for score, share in zip(self.scores.tolist(), shares)]
+        rows = list(zip(range(len(self)), self._sids(), scores, self.ordinals.tolist(), self._names()))
+        return pages.table(repr(self), ("rank", "SID", "score", "ordinal", "items"), rows)
+
+    def _names(self) -> list[str]:
+        """The items of each SID, a few, where they are known."""
+        if not isinstance(self.constraint, Index) or self.constraint.closed:
+            return [""] * len(self)
+        rows = [self.constraint.item_rows(int(o)) if o >= 0 else range(0) for o in self.ordinals]
+        shown = [", ".join(map(str, self.constraint.item_ids(list(r)[:3]).tolist())) for r in rows]
+        return [f"{text}, .." if len(r) > 3 else text for text, r in zip(shown, rows)]
 
 
 @dataclasses.dataclass(frozen=True)

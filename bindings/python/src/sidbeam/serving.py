@@ -175,18 +175,42 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
 def _read_environment() -> None:
     """Runs once: what :func:`register` has named already stays."""
     text = os.environ.get(ENVIRONMENT, "").strip()
-    if text and not text.startswith("{"):
-        with open(text, encoding="utf-8") as file:
-            text = file.read()
-    for name, entry in json.loads(text or "{}").items():
+    if text and text[0] not in '{["':
+        try:
+            with open(text, encoding="utf-8") as file:
+                text = file.read()
+        except OSError as error:
+            raise InvalidArgument(
+                f"{ENVIRONMENT} is {text!r}, expected {_SHAPE}, or the path of such a file"
+            ) from error
+    try:
+        entries = json.loads(text or "{}")
+    except ValueError as error:
+        raise InvalidArgument(f"{ENVIRONMENT} is no JSON ({error}), expected {_SHAPE}") from error
+    if not isinstance(entries, dict):
+        raise InvalidArgument(f"{ENVIRONMENT} is a JSON {_kind_of(entries)}, expected {_SHAPE}")
+    for name, entry in entries.items():
+        if not isinstance(entry, dict):
+            raise InvalidArgument(f"{ENVIRONMENT}: {name!r} is a JSON {_kind_of(entry)}, expected {_SHAPE}")
         _open(name, dict(entry))
+
+
+_SHAPE = '{"name": {"path": "shop.sidx", "offsets": [..]}}'
+_SETTINGS = "path, offsets, maps, end_column, begin, end and default"
+
+
+def _kind_of(value: Any) -> str:
+    return {str: "string", list: "list", bool: "boolean", type(None): "null", dict: "object"}.get(type(value), "number")
 
 
 def _open(name: str, entry: dict[str, Any]) -> None:
     path, default = entry.pop("path", None), entry.pop("default", False)
     begin, end = entry.pop("begin", None), entry.pop("end", None)
-    vocabulary = Vocabulary(entry.pop("offsets", None), entry.pop("maps", None), entry.pop("end_column", -1))
-    if not isinstance(path, str) or entry:
-        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r} and unknown {sorted(entry)}")
+    settings = (entry.pop("offsets", None), entry.pop("maps", None), entry.pop("end_column", -1))
+    if not isinstance(path, str):
+        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r}, expected that of an index")
+    if entry:
+        raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has {sorted(entry)}, expected {_SETTINGS}")
+    vocabulary = Vocabulary(*settings)
     if name not in _registered:
         register(name, Index.open(path), vocabulary=vocabulary, begin=begin, end=end, default=default and not _default)

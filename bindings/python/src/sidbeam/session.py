@@ -13,6 +13,7 @@ from .enums import DType, Mode, Normalization, Strategy, member
 from .errors import InvalidArgument
 from .handle import Handle
 from .index import Constraint, ConstraintLike, Index, constraint_of
+from .recommendations import Recommendation, Under
 from .runtime import Runtime
 from .vocabulary import Vocabulary, native_vocabulary
 
@@ -46,7 +47,7 @@ class Session(Handle):
     :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
     """
 
-    __slots__ = ("_beams", "_device", "_levels", "_normalization", "_runtime", "slots", "width")
+    __slots__ = ("_beams", "_device", "_levels", "_normalization", "_runtime", "_under", "slots", "width")
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Session(Handle):
         self._normalization = member(Normalization, normalization)
         self.slots, self.width = slots, beams
         self._runtime = runtime or held._runtime
+        self._under = Under(constraint, slots)
         self._handle = _native.flat_session_create(
             self._runtime._handle,
             held._handle,
@@ -127,9 +129,12 @@ class Session(Handle):
         numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
         codes, sizes, stride = None, None, 0
         if prefixes is not None:
-            codes, sizes = catalogue.sids_of(prefixes, prefix_lengths)
+            codes, sizes = catalogue.sids_of(prefixes, prefix_lengths, name="prefixes")
             stride = codes.shape[1]
-            expect_shape(codes.shape, (count, stride), "prefixes")
+            if len(codes) != count:
+                raise InvalidArgument(
+                    f"prefixes has {len(codes)} sequences, expected {count}, one per slot that starts"
+                )
             sizes = np.full(count, stride, np.int32) if sizes is None else sizes
             expect_shape(sizes.shape, (count,), "prefix_lengths")
         several, width_levels = self._widths(widths, count)
@@ -157,6 +162,7 @@ class Session(Handle):
             self._each(top_p, np.float32, count, "top_p"),
             self._each(noise_scale, np.float32, count, "noise_scale"),
         )
+        self._under.note(constraints, chosen)
         del held  # keeps the constraints alive until here
         return self.beams()
 
@@ -332,6 +338,21 @@ class Session(Handle):
             self._get_items(chosen, count, (limit_per_sid, limit, distinct), items, number)
         return items
 
+    def recommendations(
+        self,
+        slots: Union[None, int, Sequence[int]] = None,
+        *,
+        limit_per_sid: int = 0,
+        limit: int = 0,
+        distinct: bool = False,
+    ) -> list[list[Recommendation]]:
+        """The items of slots (None: all) with their scores, best beam first: a list of :class:`Recommendation` for each
+        slot; limits and distinct items as in :meth:`items`. On the CPU, of slots under an :class:`Index`."""
+        if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
+            raise InvalidArgument(f"the session is on {device_name(self._device)}, expected one on cpu")
+        items = self.items(slots, limit_per_sid=limit_per_sid, limit=limit, distinct=distinct)
+        return self._under.recommendations(items, self.beams().scores, self._chosen(slots)[0])
+
     def _items_into(self, chosen: Any, count: int, limits: tuple[int, int, bool], out: Items, stream: int) -> Items:
         arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
         per_sid, limit, distinct = limits
@@ -364,7 +385,9 @@ class Session(Handle):
 
     def stop(self, slots: Union[None, int, Sequence[int]] = None, *, stream: Any = None) -> None:
         """Makes slots (None: all) idle and releases their constraints."""
-        _native.flat_session_stop(self._handle, *self._chosen(slots), stream_number(stream))
+        chosen, count = self._chosen(slots)
+        _native.flat_session_stop(self._handle, chosen, count, stream_number(stream))
+        self._under.note(None, chosen)
 
     def stats(self) -> Stats:
         """What hosts act on, counted since creation. On CUDA it waits for the session's work."""
@@ -436,4 +459,4 @@ class Session(Handle):
         return [None if c is None else constraint_of(c) for c in constraints]
 
     def _describe(self) -> str:
-        return f"slots={self.slots} beams={self.width} on {device_name(self._device)}"
+        return f"slots={self.slots} beams={self.width} levels={self._levels} on {device_name(self._device)}"

@@ -68,5 +68,8 @@ def native_vocabulary(vocabulary: Optional[Vocabulary], levels: int) -> _Native:
     if vocabulary is None:
         return None, None, None, -1
     if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"vocabulary is {type(vocabulary).__name__}, expected a Vocabulary")
+        raise TypeError(
+            f"vocabulary is {type(vocabulary).__name__}, expected a Vocabulary: Vocabulary(offsets=[..]), the token of"
+            " each level's code 0, or Vocabulary(maps=[..]), per level the token of each code"
+        )
     return vocabulary._native(levels)
