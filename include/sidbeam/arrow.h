@@ -102,8 +102,8 @@ typedef struct sidbeam_arrow_info {
 #define SIDBEAM_ARROW_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_arrow_info), 0, 0, 0, 0, 0, 0 }
 
-/* Adds the pairs of all record batches of a stream, one batch after the other, and copies what it needs: never more than
- * one batch is held. config NULL means all defaults; *pairs, if given, becomes the number of pairs. The stream is
+/* Adds the pairs of all record batches of a stream, one batch after the other, and copies what it needs: never more
+ * than one batch is held. config NULL means all defaults; *pairs, if given, becomes the number of pairs. The stream is
  * consumed: it is released exactly once, before the call returns, whatever it returns and wrong arguments included.
  *
  * Batches may be empty, and sliced (offset), and each may have its own dictionary; metadata and extension types are
