@@ -13,8 +13,8 @@ enum {
   FLAT_ARROW_COUNT
 };
 
-/* A stream is consumed by every call, those that fail included. */
-static inline void fl_drop_stream(int64_t address) {
+/* Releases a stream. Every call consumes one, those that fail included; this is for what fails before the call. */
+static inline void flat_arrow_release(int64_t address) {
   struct ArrowArrayStream* stream = (struct ArrowArrayStream*)(intptr_t)address;
   if (stream != NULL && stream->release != NULL) stream->release(stream);
 }
@@ -63,7 +63,7 @@ static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t strea
   if (fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
     object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) {
-    fl_drop_stream(stream);
+    flat_arrow_release(stream);
     return 0;
   }
   (void)!sidbeam_builder_add_arrow((sidbeam_builder*)object, (struct ArrowArrayStream*)(intptr_t)stream, &config,
@@ -82,7 +82,7 @@ static inline void flat_arrow_inspect(int64_t stream, flat_in_bytes sid, flat_in
   fl_clear(err);
   if (!FLAT_GIVEN(err, out, FLAT_ARROW_COUNT) || !FLAT_NEED(err, codes, SIDBEAM_MAX_LEVELS) ||
       !fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err)) {
-    fl_drop_stream(stream);
+    flat_arrow_release(stream);
     return;
   }
   if (sidbeam_arrow_inspect((struct ArrowArrayStream*)(intptr_t)stream, &config, codes.data, &info, err) != SIDBEAM_OK)

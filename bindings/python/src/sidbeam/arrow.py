@@ -35,6 +35,8 @@ class Columns:
 
     def native(self) -> tuple[Optional[bytes], ...]:
         """The names as the native layer takes them."""
+        if self.levels is not None and len(self.levels) == 0:
+            raise InvalidArgument("levels is empty, expected a name per level, or what such names begin with")
         prefix = self.levels if isinstance(self.levels, str) else None
         names = None if self.levels is None or prefix is not None else b"".join(_text(n, "levels") for n in self.levels)
         return (

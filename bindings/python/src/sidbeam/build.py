@@ -102,13 +102,13 @@ class Build(Handle):
     ) -> int:
         """Adds all pairs of a table, batch by batch and without a copy on the way, and returns their number.
 
-        - ``data``: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``: tables and readers of PyArrow, Polars,
-          pandas and DuckDB, or lists of codes alone.
-        - ``sid``: the column of SIDs, lists of codes, or lists of such lists where an item has several. None: the one
-          that is called sid, sids, semantic_id, semantic_ids, codes, tokens or token_ids.
-        - ``levels``: instead, the columns of the levels: their names, or what their names begin with before a number.
-        - ``item``: the column of ids. None: the one that is called item, item_id, iid, id, asin, docid or goods_id, if
-          there is one; "": none, and the id is the pair's number.
+        - ``data``: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``: tables and readers of PyArrow,
+          Polars, pandas and DuckDB, or lists of codes alone.
+        - ``sid``: the column of SIDs, lists of codes, or lists of such lists where an item has several. None: the
+          one that is called sid, sids, semantic_id, semantic_ids, codes, tokens or token_ids.
+        - ``levels``: instead, the columns of the levels: their names, or what these begin with before a number.
+        - ``item``: the column of ids. None: the one that is called item, item_id, iid, id, asin, docid or goods_id,
+          if there is one; "": none, and the id is the pair's number.
         - ``priority``: the column of priorities. None: ``priority``, if there is one; "": none.
 
         Raises :class:`InvalidArgument` with column, row and value; then nothing of this call has been added.

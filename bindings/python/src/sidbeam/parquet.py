@@ -1,5 +1,5 @@
-"""Files and folders that PyArrow reads, as tables that the library reads: Parquet, Feather and Arrow's own files, folders
-of these, Delta tables, data sets that `datasets` saved. What a file is, its first bytes tell.
+"""Files and folders that PyArrow reads, as tables that the library reads: Parquet, Feather and Arrow's own files,
+folders of these, Delta tables, data sets that `datasets` saved. What a file is, its first bytes tell.
 
 SPDX-License-Identifier: Apache-2.0
 """
@@ -36,7 +36,8 @@ def arrow_stream_of(path: Union[str, os.PathLike[str]], columns: Optional[Column
     if None in kinds or not kinds:
         return None
     if len(kinds) > 1:
-        raise InvalidArgument(f"{str(place)!r} holds files of {' and '.join(sorted(map(str, kinds)))}, expected one kind")
+        names = " and ".join(sorted(map(str, kinds)))
+        raise InvalidArgument(f"{str(place)!r} holds files of {names}, expected one kind")
     return _table(files, str(kinds.pop()), columns)
 
 
@@ -79,8 +80,12 @@ def _table(files: list[Path], kind: str, columns: Columns) -> ArrowFile:
 
 def _scanned(dataset: Any, columns: Columns) -> ArrowFile:
     wanted = columns.wanted(dataset.schema.names)
-    # Without read-ahead the scanner holds a few record batches; with it, as many files as it likes.
-    return ArrowFile(lambda: dataset.scanner(columns=wanted or None, batch_readahead=2, fragment_readahead=1).to_reader())
+
+    def reader() -> Any:
+        # Without limits the scanner reads ahead sixteen batches of as many files as there are cores.
+        return dataset.scanner(columns=wanted or None, batch_readahead=2, fragment_readahead=1).to_reader()
+
+    return ArrowFile(reader)
 
 
 def _streams(arrow: Any, files: list[Path], columns: Columns) -> Any:
