@@ -18,6 +18,8 @@
 
 #include "builder.h"
 
+#include "arrow.h"
+
 #include "index.h"
 
 #include "plan.h"

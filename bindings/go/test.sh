@@ -29,13 +29,14 @@ formatted() {
 # Twice: with the race detector and cgo's full check of pointers; and without, to count allocations.
 package_tests() {
   if [ -d "$build/tests/bindings" ]; then
-    local targets=(shared_cases sidbeam_cuda_emulated)
+    local targets=(shared_cases sidbeam_cuda_emulated arrow_specimen)
     if [ -n "${SIDBEAM_MODEL:-}" ]; then
       targets+=(sidbeam_runner_cuda_emulated)
       export SIDBEAM_RUNNER_CUDA_LIBRARY=$build/tests/gpu/runner/libsidbeam_runner_cuda_emulated.so
     fi
     quietly cmake --build "$build" --target "${targets[@]}"
     export SIDBEAM_CASES=$build/tests/bindings/cases.txt
+    export SIDBEAM_ARROW_SPECIMEN=$build/tests/bindings/libarrow_specimen.so
     export SIDBEAM_CUDA_EMULATED=$build/tests/gpu/libsidbeam_cuda_emulated.so
   else
     echo "$build was configured without tests: the shared cases and those of devices are skipped"

@@ -43,7 +43,7 @@ if [ -e "$build/runtime/runner/libsidbeam_runner.so.1" ]; then
   model=$build/tests/bindings/tiny_model
   cp "$build/runtime/runner/libsidbeam_runner.so.1" $out/native/
 fi
-targets=(sidbeam_cuda_emulated sidbeam_java_emulated)
+targets=(sidbeam_cuda_emulated sidbeam_java_emulated arrow_specimen)
 if [ -n "$model" ]; then
   targets+=(sidbeam_runner_cuda_emulated)
   export SIDBEAM_RUNNER_CUDA_LIBRARY=$build/tests/gpu/runner/libsidbeam_runner_cuda_emulated.so
@@ -54,6 +54,7 @@ java -Xcheck:jni -cp "$out/sidbeam.jar:$out/test-classes:$libraries" -Dsidbeam.t
   -Dsidbeam.test.classes=$out/test-classes -Dsidbeam.test.native=$out/native -Dsidbeam.test.stub=$out/stub \
   -Dsidbeam.test.cases="$cases" -Dsidbeam.test.model="$model" \
   -Dsidbeam.test.plugin="$build/tests/gpu/libsidbeam_cuda_emulated.so" \
+  -Dsidbeam.test.arrow="$build/tests/bindings/libarrow_specimen.so" \
   -Dsidbeam.test.emulated="$build/bindings/java/libsidbeam_java_emulated.so" \
   org.junit.platform.console.ConsoleLauncher --scan-classpath $out/test-classes \
   --disable-banner --fail-if-no-tests --reports-dir $out/reports "${@:2}" >>$log 2>&1

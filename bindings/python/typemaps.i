@@ -1,10 +1,12 @@
 // Python's side of ../sidbeam.i: one typemap per type, each a call of native.h or tensors.h. SWIG makes _native, which
 // only src/sidbeam imports. SPDX-License-Identifier: Apache-2.0
 %{
+#include <errno.h>
 #include <sidbeam/dlpack.h>
 %}
 %insert("header") "python/native.h"
 %insert("header") "python/tensors.h"
+%insert("header") "python/arrow.h"
 
 %typemap(in) int32_t (int64_t wide) {
   if (!py_integer($input, "$1_name", INT32_MIN, INT32_MAX, &wide)) SWIG_fail;
@@ -211,6 +213,8 @@ static int64_t handle_number(flat_handle* handle) { return (int64_t)(intptr_t)ha
 %native(describe_tensor) PyObject* py_describe_tensor(PyObject* self, PyObject* args);
 %native(export_tensor) PyObject* py_export_tensor(PyObject* self, PyObject* args);
 %native(index_bytes) PyObject* py_index_bytes(PyObject* self, PyObject* args);
+%native(stream_of_array) PyObject* py_stream_of_array(PyObject* self, PyObject* args);
+%native(stream_address) PyObject* py_stream_address(PyObject* self, PyObject* args);
 %native(set_make_error) PyObject* py_set_make_error(PyObject* self, PyObject* args);
 %{
 /* view(owner) -> an object that keeps the memory of a session, a speculation or a draft decoder, also after close. */

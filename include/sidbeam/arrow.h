@@ -1,11 +1,11 @@
-/* sidbeam: catalogues in Arrow's memory layout, by its C data interface: from pyarrow, polars, pandas, DuckDB, Spark, or
- * whatever else exports a stream of record batches. Needs no library of Arrow's.
+/* sidbeam: catalogues in Arrow's memory layout, by its C data interface: from pyarrow, polars, pandas, DuckDB, Spark,
+ * or whatever else exports a stream of record batches. Needs no library of Arrow's.
  *
  *   sidbeam_arrow_config columns = SIDBEAM_ARROW_CONFIG_INIT;             (the usual names)
  *   sidbeam_builder_add_arrow(builder, &stream, &columns, NULL, &err);    (instead of sidbeam_builder_add)
  *
- * The structs without a prefix are Arrow's own, under its guards, so that this header and Arrow's agree in either order:
- * https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html.
+ * The structs without a prefix are Arrow's own, under its guards, so that this header and Arrow's agree in either
+ * order: https://arrow.apache.org/docs/format/CDataInterface.html and CStreamInterface.html.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_ARROW_H
 #define SIDBEAM_ARROW_H
@@ -63,14 +63,14 @@ struct ArrowArrayStream {
 
 #endif /* ARROW_C_STREAM_INTERFACE */
 
-/* Which columns of the record batches hold what. A name that is NULL stands for the usual ones, of which at most one may
- * be there:
+/* Which columns of the record batches hold what. A name that is NULL stands for the usual ones, of which at most one
+ * may be there:
  *   SIDs        sid sids semantic_id semantic_ids codes tokens token_ids
  *   items       item item_id iid id asin docid goods_id; where there is none the id is the pair's number
  *   priorities  priority; where there is none they are 0
- * SIDs are a column of lists of codes (list, large list, list view, fixed-size list), or of lists of such lists where an
- * item has several; or a column per level, named by `levels` or by a prefix and a number. A stream of arrays that are no
- * structs is a column of SIDs.
+ * SIDs are a column of lists of codes (list, large list, list view, fixed-size list), or of lists of such lists where
+ * an item has several; or a column per level, named by `levels` or by a prefix and a number. A stream of arrays that
+ * are no structs is a column of SIDs.
  *
  * Codes are integers of any type, or floats that are whole. Items are integers of any type, or, with id_type STRING,
  * text (string, large string, string view, binary), directly or in a dictionary. Priorities are integers. Tokens as
@@ -102,8 +102,8 @@ typedef struct sidbeam_arrow_info {
 #define SIDBEAM_ARROW_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_arrow_info), 0, 0, 0, 0, 0, 0 }
 
-/* Adds the pairs of all record batches of a stream, one batch after the other, and copies what it needs: never more than
- * one batch is held. config NULL means all defaults; *pairs, if given, becomes the number of pairs. The stream is
+/* Adds the pairs of all record batches of a stream, one batch after the other, and copies what it needs: never more
+ * than one batch is held. config NULL means all defaults; *pairs, if given, becomes the number of pairs. The stream is
  * consumed: it is released exactly once, before the call returns, whatever it returns and wrong arguments included.
  *
  * Batches may be empty, and sliced (offset), and each may have its own dictionary; metadata and extension types are
@@ -113,13 +113,14 @@ typedef struct sidbeam_arrow_info {
  *
  * Errors: INVALID_ARGUMENT with column, row (of the stream, from 0), value and what was expected; a column that is not
  * there, or two that fit; and what sidbeam_builder_add() refuses. IO_ERROR with the text of the stream, where it fails
- * (OUT_OF_MEMORY where it says ENOMEM). BAD_STATE, OUT_OF_MEMORY. On an error nothing of this call has been added, of no
- * batch. */
+ * (OUT_OF_MEMORY where it says ENOMEM). BAD_STATE, OUT_OF_MEMORY. On an error nothing of this call has been added, not
+ * even of the batches before. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add_arrow(sidbeam_builder* builder,
     struct ArrowArrayStream* stream, const sidbeam_arrow_config* config, int64_t* pairs, sidbeam_error* err);
 /* What a builder for this stream must be told: reads all of it and adds nothing. codes [SIDBEAM_MAX_LEVELS], if given,
  * gets the codes per level, as many as occur, for `info.levels` levels. The stream is consumed, as above. Any lengths
- * are allowed, and nulls behind the last code. Errors: those of sidbeam_builder_add_arrow(); then nothing is written. */
+ * are allowed, and nulls behind the last code. Errors: those of sidbeam_builder_add_arrow(); then nothing is
+ * written. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_arrow_inspect(struct ArrowArrayStream* stream,
     const sidbeam_arrow_config* config, int32_t* codes, sidbeam_arrow_info* out, sidbeam_error* err);
 

@@ -17,8 +17,8 @@ INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
 RUNNER = sys.argv[1:] == ["runner"]
 RECORD = pathlib.Path(__file__).with_name("runner_v1.inc" if RUNNER else "abi_v1.inc")
 HEADERS = (["attention", "runner", "draft", "hidden", "runner_api"] if RUNNER else
-           ["base", "runtime", "index", "builder", "arrow", "constraint", "rows", "sampling", "session", "disc", "states",
-            "speculate", "api"])
+           ["base", "runtime", "index", "builder", "arrow", "constraint", "rows", "sampling", "session", "disc",
+            "states", "speculate", "api"])
 
 
 def declarations():

@@ -144,12 +144,12 @@ static void items_that_are_no_ids_are_refused(void) {
   refuse_item(&far, "column 'id', row 1 is 3.35544e+07, expected an integer of 64 bits");
   refuse_item(&outside, "column 'id', row 1: index 2, expected one of the 2 of its dictionary");
   refuse_item(&below, "column 'id', row 1: index -1, expected one of the 2 of its dictionary");
-  refuse_item(&text, "column 'id' holds text, expected integers (id_type is SIDBEAM_ID_I64 or U64)");
+  refuse_item(&text, "column 'id' holds text, expected integers: the builder's ids are integers");
   refuse_item(&boolean, "column 'id' has the format 'b', expected integers or text for items");
   like = &small_named;
   start(like);
-  refuse_item(&dictionary, "no column of items, expected one of text (id_type is SIDBEAM_ID_STRING)");
-  refuse_item(&nulls, "column 'id' holds numbers, expected text (id_type is SIDBEAM_ID_STRING)");
+  refuse_item(&dictionary, "no column of items, expected one of text: the builder's ids are strings");
+  refuse_item(&nulls, "column 'id' holds numbers, expected text: the builder's ids are strings");
   const arrow_column missing = with_nulls(text, first), falling = texts("id", "u", 2, OF(int32_t, 0, 2, 1), "ab");
   refuse_item(&missing, "column 'id', row 1 is null, expected text");
   refuse_item(&falling, "column 'id': text 1 is the bytes 2 to 1, expected offsets that rise");

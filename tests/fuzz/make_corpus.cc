@@ -1,6 +1,6 @@
 // Writes the first inputs of the fuzz targets below a folder, which it empties: fuzz_files/ has indexes of every kind,
 // fuzz_tool/ these, draft heads and catalogues, each with a script; fuzz_model/ models of every family; fuzz_draft/
-// draft heads; fuzz_abi/, fuzz_runner/ and fuzz_numeric/ fixed noise.
+// draft heads; fuzz_abi/, fuzz_runner/, fuzz_numeric/ and fuzz_arrow/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -103,7 +103,7 @@ int main(int argc, char** argv) {
     written &= write(folder / "fuzz_files" / std::to_string(number), with_script(bytes, {way, way}, number));
   }
   written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
-  written &= write_noise(folder / "fuzz_runner");
+  written &= write_noise(folder / "fuzz_runner") && write_noise(folder / "fuzz_arrow");
   written &= write_models(folder / "fuzz_model") && write_draft_heads(folder / "fuzz_draft");
   return written ? 0 : 1;
 }

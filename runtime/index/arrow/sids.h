@@ -52,8 +52,8 @@ struct SidLimits {
 
 // The codes themselves, [count, levels], if that is what lies there; otherwise nullptr.
 const int32_t* codes_in_place(const Pairs& pairs, int levels);
-// Writes pairs [begin, begin + count): codes, and, unless it returns true, their lengths; true: all have `levels` codes.
-// What is no code becomes -1, and what has no length one that is too long or 0: find_bad_sid() says what is wrong.
+// Writes pairs [begin, begin + count): codes, and, unless it returns true, lengths; true: all have `levels` codes.
+// What is no code becomes -1, and what has no length gets 0 or one that is too long: find_bad_sid() says what is wrong.
 bool read_codes(const Pairs& pairs, int64_t begin, int64_t count, int levels, int32_t* codes, int32_t* lengths);
 // Throws INVALID_ARGUMENT for the first SID that the limits do not allow, if there is one.
 void find_bad_sid(const Pairs& pairs, const SidLimits& limits);

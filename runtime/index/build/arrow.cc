@@ -66,13 +66,12 @@ void check_columns(const Source& source, const Catalogue& catalogue) {
   const Field* const item = source.column(source.columns.item);
   const bool named = catalogue.id_type == IdType::kString;
   if (item == nullptr && named)
-    fail(SIDBEAM_INVALID_ARGUMENT, "no column of items, expected one of text (id_type is SIDBEAM_ID_STRING)");
+    fail(SIDBEAM_INVALID_ARGUMENT, "no column of items, expected one of text: the builder's ids are strings");
   if (item == nullptr && has_lists_of_sids(source))
     fail(SIDBEAM_INVALID_ARGUMENT, "no column of items, expected one where an item has several SIDs");
   if (item != nullptr && are_text(*item) != named)
-    fail(SIDBEAM_INVALID_ARGUMENT, "column '%s' holds %s, expected %s (id_type is %s)", item->shown.c_str(),
-         named ? "numbers" : "text", named ? "text" : "integers",
-         named ? "SIDBEAM_ID_STRING" : "SIDBEAM_ID_I64 or U64");
+    fail(SIDBEAM_INVALID_ARGUMENT, "column '%s' holds %s, expected %s: the builder's ids are %s", item->shown.c_str(),
+         named ? "numbers" : "text", named ? "text" : "integers", named ? "strings" : "integers");
   const size_t levels = source.columns.levels.size(), expected = static_cast<size_t>(catalogue.layout.levels);
   if (levels > expected || (levels > 0 && levels < expected && !catalogue.layout.variable_length))
     fail(SIDBEAM_INVALID_ARGUMENT, "%zu columns of levels, expected %s%zu", levels,

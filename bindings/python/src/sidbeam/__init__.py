@@ -24,6 +24,7 @@ from . import _native, errors  # errors first: the imports below need what it se
 _native.flat_check_abi()
 
 from .arrays import DeviceArray
+from .arrow import ArrowInfo, inspect_arrow
 from .beams import Beams, Items, Samples, Stats
 from .builder import Builder
 from .constraint_set import ConstraintSet, Sampled, TopK
@@ -97,6 +98,7 @@ def cpu_target() -> str:
 
 # Spelled out for type checkers, which read it and treat a name that is missing as private.
 __all__ = [
+    "ArrowInfo",
     "BadState",
     "Beams",
     "Builder",
@@ -172,6 +174,7 @@ __all__ = [
     "Weights",
     "cpu_target",
     "disc",
+    "inspect_arrow",
     "plan_estimate",
     "relaxed_draw",
     "relaxed_verify",

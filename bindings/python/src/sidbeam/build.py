@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, catalogue
+from . import _native, arrow, catalogue
 from .arrays import host
 from .enums import Collisions, IdType, Kind, KindLike, Phase, kinds_of, member
 from .errors import InvalidArgument
@@ -90,6 +90,30 @@ class Build(Handle):
         else:
             numbers = catalogue.integer_ids(ids)
             _native.flat_builder_add(self._handle, codes, self._levels, sizes, count, numbers, ranks)
+
+    def add_arrow(
+        self,
+        data: Any,
+        *,
+        sid: Optional[str] = None,
+        levels: Union[None, str, Sequence[str]] = None,
+        item: Optional[str] = None,
+        priority: Optional[str] = None,
+    ) -> int:
+        """Adds all pairs of a table, batch by batch and without a copy on the way, and returns their number.
+
+        - ``data``: anything with ``__arrow_c_stream__`` or ``__arrow_c_array__``: tables and readers of PyArrow,
+          Polars, pandas and DuckDB, or lists of codes alone.
+        - ``sid``: the column of SIDs, lists of codes, or lists of such lists where an item has several. None: the
+          one that is called sid, sids, semantic_id, semantic_ids, codes, tokens or token_ids.
+        - ``levels``: instead, the columns of the levels: their names, or what these begin with before a number.
+        - ``item``: the column of ids. None: the one that is called item, item_id, iid, id, asin, docid or goods_id,
+          if there is one; "": none, and the id is the pair's number.
+        - ``priority``: the column of priorities. None: ``priority``, if there is one; "": none.
+
+        Raises :class:`InvalidArgument` with column, row and value; then nothing of this call has been added.
+        """
+        return arrow.add(self._handle, data, arrow.Columns(sid, levels, item, priority))
 
     def _check_lengths(self, count: int, ids: Any, lengths: Any, priorities: Any) -> None:
         for name, array in (("ids", ids), ("lengths", lengths), ("priorities", priorities)):

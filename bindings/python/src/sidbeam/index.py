@@ -10,11 +10,11 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, catalogue, forks, pages, static
+from . import _native, arrow, catalogue, forks, pages, parquet, static
 from .arrays import host, stream_number
 from .build import Build, Progress
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
-from .errors import BadState, InvalidArgument
+from .errors import BadState, InvalidArgument, Unsupported
 from .handle import Handle
 from .info import ConstraintInfo, IndexInfo, Section, Upload, constraint_info, info_arrays, info_from, sections_from
 from .runtime import Runtime, runtime_or_default
@@ -119,6 +119,10 @@ class Index(Handle):
         *,
         priorities: Any = None,
         lengths: Any = None,
+        sid: Optional[str] = None,
+        levels: Union[None, str, Sequence[str]] = None,
+        item: Optional[str] = None,
+        priority: Optional[str] = None,
         codes: Union[None, int, Sequence[int], np.ndarray] = None,
         kinds: KindLike = Kind.TRIE,
         collisions: Union[Collisions, str] = Collisions.KEEP,
@@ -142,13 +146,26 @@ class Index(Handle):
 
         Lists of different lengths, and NaN at the end of a SID, are :class:`InvalidArgument` without
         ``variable_length=True``.
+
+        Where ``sids`` is a table that holds the whole catalogue, with a column of SIDs by one of the usual names or by
+        ``sid`` or ``levels`` (see :meth:`Builder.add_arrow`), it is read without a copy, by Arrow's C stream. It is
+        read twice, unless ``codes`` are given per level, and ``id_type`` too.
         """
         varies = lengths is not None if variable_length is None else variable_length
-        matrix = catalogue.sids_of(sids, lengths, variable=varies)
+        columns = arrow.Columns(sid, levels, item, priority)
+        table = ids is None and lengths is None and priorities is None and arrow.is_catalogue(sids, columns)
+        if table:
+            info, codes, id_type = arrow.shape_of(sids, columns, codes, id_type, variable=varies)
+        elif columns != arrow.Columns():
+            raise InvalidArgument("sid, levels, item and priority name columns of a table that is given alone, as sids")
+        else:
+            matrix = catalogue.sids_of(sids, lengths, variable=varies)
+            codes = catalogue.codes_of(codes, matrix)
+            id_type = catalogue.id_type_of(ids) if id_type is None else id_type
         with Build(
-            catalogue.codes_of(codes, matrix),
+            codes,
             variable_length=varies,
-            id_type=catalogue.id_type_of(ids) if id_type is None else id_type,
+            id_type=id_type,
             kinds=kinds,
             collisions=collisions,
             threads=threads,
@@ -158,13 +175,29 @@ class Index(Handle):
             allow_attribute_loss=allow_attribute_loss,
             runtime=runtime,
         ) as builder:
-            builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)
+            if table:
+                arrow.check_same(info, arrow.add(builder._handle, sids, columns))
+            else:
+                builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)
             for key, value in (metadata or {}).items():
                 builder.set_metadata(key, value)
             if path is None:
                 return cls._wrap(builder._finish(progress), builder._runtime)
             builder.write(path, progress)
         return cls.open(path, runtime=runtime)
+
+    @classmethod
+    def from_file(cls, source: Path, /, **options: Any) -> Index:
+        """Builds an index of a catalogue in a file, with the options of :meth:`build` (``path``: of the index's file).
+
+        Parquet, Feather and other files of Arrow, folders of these, Delta tables (where ``deltalake`` is installed) and
+        data sets that ``datasets`` saved are read by PyArrow, a few record batches at a time; what a file is, its
+        content tells.
+        """
+        table = parquet.arrow_stream_of(source, arrow.Columns.of(options))
+        if table is None:
+            raise Unsupported(f"{os.fspath(source)!r} is no file of Parquet or Arrow, and no folder of such files")
+        return cls.build(table, **options)
 
     @staticmethod
     def peek(path: Path) -> IndexInfo:

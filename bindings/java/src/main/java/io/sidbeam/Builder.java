@@ -142,6 +142,36 @@ public final class Builder extends NativeObject {
         Buffers.in(Buffers.given(offsets, "offsets"), "offsets"), Buffers.in(priorities, "priorities"));
   }
 
+  /**
+   * Adds all pairs of a stream of Arrow's record batches, with the usual names of columns; see {@link
+   * #addArrow(long, ArrowColumns)}.
+   *
+   * @param stream the address of an ArrowArrayStream
+   * @return the number of pairs
+   */
+  public long addArrow(long stream) {
+    return addArrow(stream, new ArrowColumns());
+  }
+
+  /**
+   * Adds all pairs of a stream of Arrow's record batches, batch by batch, without a copy on the way. The stream is
+   * released before this returns, whatever happens. Fails with {@link Status#INVALID_ARGUMENT}, naming column, row and
+   * value, or {@link Status#IO_ERROR}, with what the stream says; then nothing of this call has been added.
+   *
+   * @param stream the address of an ArrowArrayStream of Arrow's C data interface: in arrow-java,
+   *     {@code ArrowArrayStream.memoryAddress()}
+   * @param columns which columns hold what
+   * @return the number of pairs
+   */
+  public long addArrow(long stream, ArrowColumns columns) {
+    try {
+      return ArrowColumns.of(stream, columns).call((sid, levels, prefix, item, priority) -> Native
+          .flat_builder_add_arrow(handle, stream, sid, levels, prefix, item, priority));
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
   private void addNamedPairs(Object codes, Object lengths, long count, Object nameBytes, Object offsets,
       Object priorities) {
     try {
