@@ -12,11 +12,15 @@
 
 #include "runner_library.h"
 
+#include "import_library.h"
+
 #include "handle.h"
 
 #include "runtime.h"
 
 #include "builder.h"
+
+#include "import.h"
 
 #include "index.h"
 
