@@ -79,12 +79,17 @@ Shape given_shape(const sidbeam_import_config& config, const Options& options) {
   return shape;
 }
 
-void check_pattern(const Options& options) {
+// A pattern for each level says how many levels there are; one for all is applied as they are met.
+void read_pattern(Options& options) {
   if (options.token_pattern.empty()) return;
-  if (parse_pattern(options.token_pattern, options.shape.levels).empty()) {
+  Shape& shape = options.shape;
+  const std::vector<Family> families = parse_pattern(options.token_pattern, shape.levels);
+  if (families.empty()) {
     throw UsageError(options.named("token_pattern") + ": '" + options.token_pattern +
                      "', expected one family with a * for the code, or one per level, such as '<a_*> <b_*> <c_*>'");
   }
+  if (shape.levels == 0 && families.size() > 1) shape.levels = static_cast<int32_t>(families.size());
+  if (shape.levels > 0) shape.families = families;
 }
 
 Options read_config(const char* path, const sidbeam_import_config* given) {
@@ -103,7 +108,7 @@ Options read_config(const char* path, const sidbeam_import_config* given) {
   sidbeam::check_range("config.quotes", config.quotes, SIDBEAM_QUOTES_AUTO, SIDBEAM_QUOTES_TEXT);
   options.quotes = config.quotes;
   options.shape = given_shape(config, options);
-  check_pattern(options);
+  read_pattern(options);
   options.progress = [call = config.progress, context = config.progress_context](int32_t phase, int64_t done,
                                                                                   int64_t total) {
     if (call == nullptr || call(context, phase, done, total) == 0) return;

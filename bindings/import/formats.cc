@@ -89,10 +89,12 @@ const char* detect_json(const CatalogueFiles& files, TextReader& text) {
   return ends_with(files.input.path(), ".jsonl") || ends_with(files.input.path(), ".ndjson") ? "jsonl" : "lcrec";
 }
 
+// Some control characters are allowed: ids and titles are anybody's.
 bool is_text(std::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(), [](char c) {
-    return static_cast<unsigned char>(c) >= 0x20 || c == '\t' || c == '\r' || c == '\n';
+  const auto controls = std::count_if(bytes.begin(), bytes.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r' && c != '\n';
   });
+  return bytes.find('\0') == bytes.npos && static_cast<size_t>(controls) * 3 < bytes.size();
 }
 
 // The contents of binary rows do not tell them apart.
