@@ -40,6 +40,7 @@ struct flat_handle {
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
   int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
+  int32_t id_type;     /* of a builder */
   /* Of a build and an import, written by the thread that does it, read by any. */
   atomic_int cancel;
   atomic_int phase;

@@ -32,7 +32,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
                                     const char* token_pattern, int64_t token_base, int32_t quotes,
-                                    sidbeam_error* err) {
+                                    int32_t text_ids, sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
   fl_clear(err);
@@ -55,6 +55,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
   config.token_ids = token_base >= 0;
   config.token_base = token_base >= 0 ? token_base : 0;
   config.quotes = quotes;
+  config.text_ids = text_ids;
   config.progress = fl_progress;
   config.progress_context = import;
   if (atomic_load(&import->object) != NULL) {
@@ -121,7 +122,20 @@ static inline int64_t flat_import_text(flat_handle* import, int32_t which, flat_
   return length;
 }
 
-/* All rows of the file to a builder, which the import's shape must fit. */
+static inline int fl_import_fits(sidbeam_import* import, const flat_handle* builder, sidbeam_error* err) {
+  static const char* const types[] = {"i64", "u64", "string"};
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  if (fl_import_api->import_get_info(import, &info, err) != SIDBEAM_OK) return 0;
+  if (info.levels != builder->levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "the file has SIDs of %d levels, expected %d, those of the builder",
+            info.levels, builder->levels);
+  else if (info.id_type != builder->id_type)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "the file has ids of the type %s, expected %s, that of the builder",
+            types[info.id_type], types[builder->id_type]);
+  return err->code == 0;
+}
+
+/* All rows of the file to a builder of the same levels and type of ids. */
 static inline void flat_import_add_to(flat_handle* import, flat_handle* builder, sidbeam_error* err) {
   void *from, *to;
   fl_clear(err);
@@ -129,7 +143,8 @@ static inline void flat_import_add_to(flat_handle* import, flat_handle* builder,
   if (from == NULL) return;
   to = fl_enter(builder, FLAT_BUILDER, err);
   if (to != NULL) {
-    (void)!fl_import_api->import_add_to((sidbeam_import*)from, (sidbeam_builder*)to, err);
+    if (fl_import_fits((sidbeam_import*)from, builder, err))
+      (void)!fl_import_api->import_add_to((sidbeam_import*)from, (sidbeam_builder*)to, err);
     fl_leave(builder);
   }
   fl_leave(import);

@@ -21,11 +21,12 @@ void call(sidbeam_status (*function)(Parameters...), Arguments... arguments) {
 // Rows as the core takes them: one stride, ids of one type.
 class Feeder {
  public:
-  Feeder(sidbeam_builder* builder, const Survey& survey)
+  Feeder(sidbeam_builder* builder, const Survey& survey, IdForm ids)
       : builder_(builder),
         stride_(static_cast<size_t>(survey.shape.levels)),
         variable_(survey.shape.variable_length),
-        id_type_(survey.id_type) {}
+        id_type_(survey.id_type),
+        unsigned_(ids == IdForm::kUnsigned) {}
 
   void add(Batch& batch) {
     const int32_t* codes = batch.codes.data();
@@ -33,7 +34,8 @@ class Feeder {
     const int64_t rows = static_cast<int64_t>(batch.size());
     const int32_t* lengths = variable_ ? batch.lengths.data() : nullptr;
     const int64_t* priorities = batch.priorities.empty() ? nullptr : batch.priorities.data();
-    if (!batch.name_ends.empty() && id_type_ == SIDBEAM_ID_STRING) {
+    if (id_type_ == SIDBEAM_ID_STRING) {
+      if (batch.name_ends.empty()) print_ids(batch);
       batch.name_ends.insert(batch.name_ends.begin(), 0);
       return call(sidbeam_builder_add_named, builder_, codes, lengths, rows, batch.names.data(), batch.name_ends.data(),
                   priorities);
@@ -54,6 +56,14 @@ class Feeder {
     return padded_.data();
   }
 
+  // Integers as text, for a builder of text; without ids the row's number.
+  void print_ids(Batch& batch) {
+    for (size_t row = 0; row < batch.size(); ++row, ++row_) {
+      const int64_t id = batch.ids.empty() ? row_ : batch.ids[row];
+      batch.add_name(unsigned_ ? std::to_string(static_cast<uint64_t>(id)) : std::to_string(id));
+    }
+  }
+
   void parse_names(Batch& batch) const {
     for (size_t row = 0; row < batch.size(); ++row) {
       const std::string_view name = batch.name(row);
@@ -68,6 +78,8 @@ class Feeder {
   size_t stride_;
   bool variable_;
   int32_t id_type_;
+  bool unsigned_;
+  int64_t row_ = 0;
   std::vector<int32_t> padded_;
 };
 
@@ -95,7 +107,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 void add_rows(const Options& options, const CatalogueFiles& files, const Survey& survey, sidbeam_builder* builder) {
   const auto source = open_source(files, survey.shape);
-  Feeder feeder(builder, survey);
+  Feeder feeder(builder, survey, source->id_form());
   int64_t rows = 0;
   for (Batch batch; source->next(batch);) {
     rows += static_cast<int64_t>(batch.size());

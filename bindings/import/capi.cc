@@ -107,6 +107,8 @@ Options read_config(const char* path, const sidbeam_import_config* given) {
   options.token_pattern = text_of(config.token_pattern);
   sidbeam::check_range("config.quotes", config.quotes, SIDBEAM_QUOTES_AUTO, SIDBEAM_QUOTES_TEXT);
   options.quotes = config.quotes;
+  check_flag("config.text_ids", config.text_ids);
+  options.text_ids = config.text_ids != 0;
   options.shape = given_shape(config, options);
   read_pattern(options);
   options.progress = [call = config.progress, context = config.progress_context](int32_t phase, int64_t done,

@@ -27,15 +27,16 @@ bool ends_with(const std::string& text, std::string_view end) {
 }
 
 // Formats of others, which Python reads.
-void refuse_tables(const InputFile& file) {
+void refuse_tables(const InputFile& file, const Options& options) {
   constexpr struct {
     std::string_view magic;
     const char* name;
   } kTables[] = {{"PAR1", "Parquet"}, {"ARROW1", "Feather (Arrow)"}, {"FEA1", "Feather"}, {"ORC", "ORC"}};
   for (const auto& table : kTables) {
     if (file.head(static_cast<int64_t>(table.magic.size())) != table.magic) continue;
-    throw Failure("'" + file.path() + "': " + table.name + ", which Python reads where pyarrow is installed: " +
-                      "sidbeam.Index.from_file(\"" + file.path() + "\").save(\"items.sidx\")",
+    const std::string line = "sidbeam.Index.from_file(\"" + file.path() + "\").save(\"items.sidx\")";
+    throw Failure("'" + file.path() + "': " + table.name + ", which this library does not read" +
+                      (options.command ? "; Python does where pyarrow is installed: " + line : ""),
                   SIDBEAM_UNSUPPORTED);
   }
 }
@@ -102,7 +103,7 @@ std::string detect_format(const CatalogueFiles& files) {
   const InputFile& file = files.input;
   if (is_npy(file)) return "npy";
   if (is_zip(file)) return "npz";
-  refuse_tables(file);
+  refuse_tables(file, files.options);
   if (ends_with(file.path(), ".raw") || ends_with(file.path(), ".i32")) return "raw";
   TextReader text(file);
   text.extend();

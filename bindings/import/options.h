@@ -16,6 +16,7 @@ struct Options {
   std::string input, format, ids, item_column, sid_columns, priority_column, token_pattern;
   Shape shape;  // as far as it is given
   int32_t quotes = SIDBEAM_QUOTES_AUTO;
+  bool text_ids = false;
   bool command = false;  // messages name options of the command
   // Reports, and throws where the caller wants to stop.
   std::function<void(int32_t phase, int64_t done, int64_t total)> progress;

@@ -21,7 +21,8 @@ struct IdSurvey {
     }
   }
 
-  int32_t type(IdForm form) const {
+  int32_t type(IdForm form, const Options& options) const {
+    if (options.text_ids) return SIDBEAM_ID_STRING;
     if (form == IdForm::kUnsigned) return SIDBEAM_ID_U64;
     if (form != IdForm::kText || all_signed) return SIDBEAM_ID_I64;
     return all_unsigned ? SIDBEAM_ID_U64 : SIDBEAM_ID_STRING;
@@ -62,7 +63,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
   const auto source = open_source(files, given);
   Survey survey{given, SIDBEAM_ID_I64, source->total()};
   if (!needs_pass(*source, given)) {
-    survey.id_type = IdSurvey().type(source->id_form());
+    survey.id_type = IdSurvey().type(source->id_form(), options);
     survey.shape.families.assign(static_cast<size_t>(given.levels), Family{});
     survey.shape.framed = true;
     return survey;
@@ -81,7 +82,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
                   ", or, if they are codes, " + options.named("codes") + " alone");
   }
   source->sids().finish(survey.shape);
-  survey.id_type = ids.type(source->id_form());
+  survey.id_type = ids.type(source->id_form(), options);
   return survey;
 }
 

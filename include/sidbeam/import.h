@@ -80,7 +80,7 @@ typedef struct sidbeam_import_config {
   void* progress_context;
   /* 1: messages name options as the sidbeam command does ("--variable-length"), not as fields. */
   int32_t command_options;
-  int32_t unused;
+  int32_t text_ids; /* 1: ids are strings, even if all are integers: for a builder of SIDBEAM_ID_STRING */
 } sidbeam_import_config;
 #define SIDBEAM_IMPORT_CONFIG_INIT                                                                                   \
   {                                                                                                                  \

@@ -41,6 +41,7 @@ from .enums import (
     Mode,
     Normalization,
     Phase,
+    Quotes,
     Residency,
     SlotError,
     Speculate,
@@ -66,6 +67,7 @@ from .errors import (
     Unsupported,
 )
 from .hidden import HiddenPath, HiddenStats, HiddenStep, OutputLayer
+from .importing import ImportInfo, ImportOptions
 from .index import Constraint, Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .model import Model, ModelInfo
@@ -121,6 +123,8 @@ __all__ = [
     "HiddenStep",
     "IOFailure",
     "IdType",
+    "ImportInfo",
+    "ImportOptions",
     "Index",
     "IndexInfo",
     "InternalError",
@@ -142,6 +146,7 @@ __all__ = [
     "OutputLayer",
     "Phase",
     "Plan",
+    "Quotes",
     "QueueFull",
     "RelaxedBeams",
     "Residency",

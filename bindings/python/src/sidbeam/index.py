@@ -15,6 +15,7 @@ from .build import Build, Progress
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
 from .errors import InvalidArgument
 from .handle import Handle
+from .importing import Import, options_of
 from .info import ConstraintInfo, IndexInfo, Section, Upload, constraint_info, info_arrays, info_from, sections_from
 from .runtime import Runtime, runtime_or_default
 
@@ -160,6 +161,69 @@ class Index(Handle):
                 return cls._wrap(builder._finish(progress), builder._runtime)
             builder.write(path, progress)
         return cls.open(path, runtime=runtime)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: Path,
+        *,
+        levels: int = 0,
+        codes: Union[None, int, Sequence[int], np.ndarray] = None,
+        variable_length: bool = False,
+        kinds: KindLike = Kind.TRIE,
+        collisions: Union[Collisions, str] = Collisions.KEEP,
+        metadata: Optional[dict[str, str]] = None,
+        codebook: Optional[str] = None,
+        hash_seed: int = 0,
+        output: Optional[Path] = None,
+        threads: int = 0,
+        memory_limit: int = 0,
+        allow_attribute_loss: bool = False,
+        progress: Optional[Progress] = None,
+        runtime: Optional[Runtime] = None,
+        **options: Any,
+    ) -> Index:
+        """Builds an index of a catalogue file, in memory or, with ``output``, in an index file, which is then opened.
+
+        JSON objects and lists, JSON lines, CSV and TSV, .npy and .npz, told by their content; ``sidbeam/import.h``
+        describes what each may hold. ``codes``: codes per level, or one number for all levels; None: as many as occur.
+        ``levels``: codes of a SID; 0: as the file has them. ``options`` are those of :class:`ImportOptions`, the others
+        those of :class:`Builder`. The families of the file's tokens are in the index's :attr:`metadata`.
+
+        Raises :class:`Corrupt` with file, line, item and what was expected where the file is no catalogue.
+        """
+        runtime = runtime_or_default(runtime)
+        with Import(
+            path,
+            options_of(options),
+            levels=levels,
+            codes=codes,
+            variable_length=variable_length,
+            progress=progress,
+            runtime=runtime,
+        ) as file:
+            seen = file.info
+            with Build(
+                seen.codes,
+                variable_length=seen.variable_length,
+                id_type=seen.id_type,
+                kinds=kinds,
+                collisions=collisions,
+                threads=threads,
+                memory_limit=memory_limit,
+                codebook=codebook,
+                hash_seed=hash_seed,
+                allow_attribute_loss=allow_attribute_loss,
+                runtime=runtime,
+            ) as builder:
+                file.add_to(builder, progress)
+                file.close()
+                for key, value in (metadata or {}).items():
+                    builder.set_metadata(key, value)
+                if output is None:
+                    return cls._wrap(builder._finish(progress), runtime)
+                builder.write(output, progress)
+        return cls.open(output, runtime=runtime)
 
     @staticmethod
     def peek(path: Path) -> IndexInfo:
