@@ -9,10 +9,12 @@
 
 %insert("header") "flat/arrays.h"
 %insert("header") "flat/runner_library.h"
+%insert("header") "flat/import_library.h"
 %insert("header") "flat/handle.h"
 %insert("header") "flat/runtime.h"
 %insert("header") "flat/builder.h"
 %insert("header") "flat/arrow.h"
+%insert("header") "flat/import.h"
 %insert("header") "flat/index.h"
 %insert("header") "flat/plan.h"
 %insert("header") "flat/constraint.h"
@@ -52,6 +54,7 @@
 %constant int64_t FLAT_BROADCAST = INT64_MIN;
 %include "sidbeam/runtime.h"
 %include "sidbeam/builder.h"
+%include "sidbeam/import.h"
 %include "sidbeam/index.h"
 %include "sidbeam/rows.h"
 %include "sidbeam/sampling.h"
@@ -66,10 +69,12 @@
 %rename($ignore, %$isclass, regexmatch$name="^flat_") "";
 %include "flat/arrays.h"
 %include "flat/runner_library.h"
+%include "flat/import_library.h"
 %include "flat/handle.h"
 %include "flat/runtime.h"
 %include "flat/builder.h"
 %include "flat/arrow.h"
+%include "flat/import.h"
 %include "flat/index.h"
 %include "flat/plan.h"
 %include "flat/constraint.h"

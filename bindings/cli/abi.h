@@ -30,8 +30,7 @@ using Constraint = std::unique_ptr<sidbeam_constraint, Release<sidbeam_constrain
 using Session = std::unique_ptr<sidbeam_session, Release<sidbeam_session_destroy>>;
 
 struct LibraryFailure : Failure {
-  LibraryFailure(sidbeam_status code, const std::string& message) : Failure(message), status(code) {}
-  sidbeam_status status;
+  LibraryFailure(sidbeam_status code, const std::string& message) : Failure(message, code) {}
 };
 
 // Calls a function of the library with these arguments and an error, and throws what that error says.

@@ -5,9 +5,9 @@
 #include <memory>
 
 #include "abi.h"
+#include "catalogue.h"
 #include "commands.h"
 #include "files.h"
-#include "import/catalogue.h"
 #include "interrupt.h"
 #include "json.h"
 
@@ -39,7 +39,8 @@ Json summary(const Options& o, const Catalogue& catalogue, const sidbeam_index_i
               {"bytes", info.file_bytes},
               {"bytes_per_item", bytes_per_item(info)},
               {"fingerprint", info.fingerprint},
-              {"seconds", seconds}};
+              {"seconds", seconds},
+              {"seen", seen_json(catalogue)}};
 }
 
 std::string summary_table(const Options& o, const Catalogue& catalogue, const sidbeam_index_info& info,
@@ -47,6 +48,7 @@ std::string summary_table(const Options& o, const Catalogue& catalogue, const si
   const std::string from_data = o.import.codes.empty() ? " (from the data)" : "";
   return Table{2,
                {{"output", o.output},
+                {"input", catalogue.summary},
                 {"codes per level", join(catalogue.shape.codes) + from_data},
                 {"rows read", with_commas(catalogue.rows) + " (" + catalogue.format + ")"},
                 {"SIDs", with_commas(info.sids)},
@@ -109,12 +111,16 @@ void add_build(Command program) {
   add_json(command, o->json);
   command.footer(
       "Formats:\n"
-      "  lcrec  one JSON object {\"item\": [\"<a_236>\", \"<b_231>\"], ...}\n"
-      "  jsonl  {\"item\": \"B07\", \"sid\": [3, 1, 2], \"priority\": 5} a line; priority is optional\n"
-      "  csv    comma or tab separated, with a line of column names\n"
-      "  npy    integers [N, L]; the id is the row's number, or comes from --ids\n"
-      "  raw    little-endian int32 [N, --levels]; ids as npy\n"
-      "  xllm   records of 20 bytes: int64 id, 3 x int32\n"
+      "  lcrec    one JSON object {\"item\": [\"<a_236>\", \"<b_231>\"], ...}, or a string or an object for each item\n"
+      "  records  a JSON list of objects as in jsonl\n"
+      "  jsonl    {\"item\": \"B07\", \"sid\": [3, 1, 2], \"priority\": 5} a line; priority is optional\n"
+      "  csv      comma or tab separated, with or without a line of column names\n"
+      "  npy      integers [N, L]; the id is the row's number, or comes from --ids\n"
+      "  npz      the same with ids among its arrays\n"
+      "  raw      little-endian int32 [N, --levels]; ids as npy\n"
+      "  xllm     records of 20 bytes: int64 id, 3 x int32\n"
+      "A SID is a list of tokens or numbers, a string of them, or a list of several SIDs. A token is a family and a\n"
+      "code: <a_236> is code 236 of <a_*>. Each level has one family, which is found in the file.\n"
       "Ids that are all integers are kept as integers, others as strings. Rows are counted from 0, lines from 1.\n"
       "Examples:\n"
       "  sidbeam build --input Office_Products.index.json --output office.sidx\n"

@@ -3,19 +3,12 @@
 #ifndef SIDBEAM_CLI_FAILURE_H
 #define SIDBEAM_CLI_FAILURE_H
 
-#include <stdexcept>
+#include "../import/failure.h"
 
 namespace cli {
 
-// Exit status 1: what, where, why.
-struct Failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-// Exit status 2: the command line makes no sense.
-struct UsageError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
+using importer::Failure;     // exit status 1: what, where, why
+using importer::UsageError;  // exit status 2: the command line makes no sense
 
 }  // namespace cli
 

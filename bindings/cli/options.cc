@@ -5,7 +5,6 @@
 #include <sidbeam/sidbeam.h>
 #include <simdjson.h>
 
-#include <charconv>
 #include <limits>
 
 #include "failure.h"
@@ -23,27 +22,6 @@ constexpr Kind kKinds[] = {{"trie", SIDBEAM_KIND_TRIE},
                            {"hash", SIDBEAM_KIND_HASH}};
 
 }  // namespace
-
-template <class Integer>
-std::optional<Integer> parse_integer(std::string_view text) {
-  Integer value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-template <class Integer>
-std::optional<Integer> parse_canonical(std::string_view text) {
-  const bool negative = !text.empty() && text[0] == '-';
-  const std::string_view digits = text.substr(negative ? 1 : 0);
-  if (digits.empty() || (digits[0] == '0' && (negative || digits.size() > 1))) return std::nullopt;
-  return parse_integer<Integer>(text);
-}
-
-template std::optional<int64_t> parse_integer(std::string_view);
-template std::optional<uint64_t> parse_integer(std::string_view);
-template std::optional<int64_t> parse_canonical(std::string_view);
-template std::optional<uint64_t> parse_canonical(std::string_view);
 
 bool is_utf8(std::string_view text) { return simdjson::validate_utf8(text.data(), text.size()); }
 

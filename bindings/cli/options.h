@@ -4,20 +4,16 @@
 #define SIDBEAM_CLI_OPTIONS_H
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "../import/numbers.h"
+
 namespace cli {
 
-// The integer that the whole of `text` is, or nothing.
-template <class Integer>
-std::optional<Integer> parse_integer(std::string_view text);
-
-// Like parse_integer, but only the text that printing the integer would give: "7", not "07" or "+7".
-template <class Integer>
-std::optional<Integer> parse_canonical(std::string_view text);
+using importer::parse_canonical;
+using importer::parse_integer;
 
 // "1,2,3"; an empty text is an empty list. `option` is named in the error.
 std::vector<int64_t> parse_list(const std::string& option, const std::string& text);

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "abi.h"
+#include "catalogue.h"
 #include "commands.h"
-#include "import/catalogue.h"
 #include "json.h"
 #include "options.h"
 
@@ -51,10 +51,10 @@ Json plan_json(const Shape& shape, const Sizes& sizes, int32_t kinds) {
   }
   return Json{
       {"exact", plan.exact != 0},      {"sids", plan.sids},
-      {"items", plan.items},           {"levels", shape.levels},
+      {"items", plan.items},           {"levels", shape.levels()},
       {"codes", shape.codes},          {"kinds", kind_names(kinds)},
       {"file_bytes", plan.file_bytes}, {"bytes_per_item", bytes_per_item(plan)},
-      {"peak_bytes", plan.peak_bytes}, {"nodes_per_level", std::vector<int64_t>(plan.nodes, plan.nodes + shape.levels)},
+      {"peak_bytes", plan.peak_bytes}, {"nodes_per_level", std::vector<int64_t>(plan.nodes, plan.nodes + shape.levels())},
       {"sections", sections}};
 }
 
@@ -75,7 +75,7 @@ std::string section_table(const Shape& shape, const Sizes& sizes) {
     table.rows[0].emplace_back(section.kind);
   }
   std::vector<int64_t> sums(kinds.size());
-  for (int32_t level = 0; level < shape.levels; ++level) {
+  for (int32_t level = 0; level < shape.levels(); ++level) {
     std::vector<std::string> line{std::to_string(level), with_commas(sizes.info.nodes[level])};
     for (size_t k = 0; k < kinds.size(); ++k) {
       const int64_t bytes = bytes_of(sizes, kinds[k], level);
@@ -125,7 +125,7 @@ void estimate(const Options& o) {
   if (o.import.levels == 0) throw UsageError("--levels: expected with --items, the codes of a SID");
   if (o.import.codes.empty()) throw UsageError("--codes: expected with --items, V or V1,V2,..");
   const bool variable = o.import.variable_length;
-  const Shape shape{o.import.levels, parse_codes(o.import.codes, o.import.levels, variable), variable};
+  const Shape shape{parse_codes(o.import.codes, o.import.levels, variable), variable};
   const sidbeam_builder_config config = builder_config(shape, o.build);
   sidbeam_plan* plan = nullptr;
   call(sidbeam_plan_estimate, &config, o.items, &plan);
@@ -146,7 +146,8 @@ void add_plan(Command program) {
   add_import_options(command, o->import);
   add_build_options(command, o->build);
   for (const char* const option :
-       {"--format", "--ids", "--item-column", "--sid-columns", "--priority-column", "--memory-limit"}) {
+       {"--format", "--ids", "--item-column", "--sid-columns", "--priority-column", "--token-pattern", "--token-base",
+        "--quotes", "--memory-limit"}) {
     command.option(option).needs(input);
   }
   add_json(command, o->json);

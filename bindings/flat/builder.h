@@ -45,6 +45,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   if (object == NULL) return NULL;
   handle = fl_box(FLAT_BUILDER, NULL);
   handle->levels = config.levels;
+  handle->id_type = id_type;
   config.progress = fl_progress;
   config.progress_context = handle;
   if (sidbeam_builder_create((sidbeam_runtime*)object, &config, &builder, err) == SIDBEAM_OK) {

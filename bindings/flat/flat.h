@@ -12,6 +12,8 @@
 
 #include "runner_library.h"
 
+#include "import_library.h"
+
 #include "handle.h"
 
 #include "runtime.h"
@@ -19,6 +21,8 @@
 #include "builder.h"
 
 #include "arrow.h"
+
+#include "import.h"
 
 #include "index.h"
 

@@ -25,7 +25,8 @@ enum {
   FLAT_DRAFT_DECODER = 12,
   FLAT_OUTPUT_LAYER = 13,
   FLAT_HIDDEN = 14,
-  FLAT_SPECULATION = 15
+  FLAT_SPECULATION = 15,
+  FLAT_IMPORT = 16
 };
 
 typedef struct flat_handle flat_handle;
@@ -39,7 +40,8 @@ struct flat_handle {
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
   int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
-  /* Of a build, written by the building thread, read by any. */
+  int32_t id_type;     /* of a builder */
+  /* Of a build and an import, written by the thread that does it, read by any. */
   atomic_int cancel;
   atomic_int phase;
   atomic_llong done, total;
@@ -51,7 +53,8 @@ struct flat_handle {
 static inline const char* fl_kind_name(int32_t kind) {
   static const char* const names[] = {
       "runtime", "builder", "index",  "constraint", "session",       "constraint set", "plan",        "disc",
-      "model",   "runner",  "events", "draft head", "draft decoder", "output layer",   "hidden step", "speculation"};
+      "model",   "runner",  "events", "draft head", "draft decoder", "output layer",   "hidden step", "speculation",
+      "import"};
   return names[kind];
 }
 
@@ -69,6 +72,7 @@ static inline void fl_destroy_runner(void* object);       /* runner.h */
 static inline void fl_destroy_output_layer(void* object); /* hidden.h */
 static inline void fl_destroy_hidden(void* object);       /* hidden.h */
 static inline void fl_destroy_speculation(void* object);  /* speculate.h */
+static inline void fl_destroy_import(void* object);       /* import.h */
 struct fl_events;
 static inline void fl_drop_events(struct fl_events* events); /* events.h */
 
@@ -116,6 +120,9 @@ static inline void fl_destroy(int32_t kind, void* object) {
     case FLAT_SPECULATION:
       fl_destroy_speculation(object);
       break;
+    case FLAT_IMPORT:
+      fl_destroy_import(object);
+      break;
     case FLAT_EVENTS:
       fl_drop_events((struct fl_events*)object);
       break;
@@ -158,8 +165,8 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for what serves one thread at a time: builders, sessions, discs, draft decoders, steps from hidden states,
- * speculations. */
+/* The same for what serves one thread at a time: builders, imports, sessions, discs, draft decoders, steps from hidden
+ * states, speculations. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {

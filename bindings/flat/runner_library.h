@@ -17,21 +17,27 @@
 static const sidbeam_runner_api* _Atomic fl_runner_api;
 #endif
 
-static inline void fl_find_runner(sidbeam_error* err) {
-  sidbeam_runner_get_api_function get_api;
-  const sidbeam_runner_api* api = NULL;
-  char name[40];
-  void *library, *symbol;
-  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
-  library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
-  symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
+/* A function of the library of this name, which is loaded; NULL with an error that names it as `what`. */
+static inline void* fl_find_symbol(const char* name, const char* function, const char* what, sidbeam_error* err) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
+  void* symbol = library == NULL ? NULL : dlsym(library, function);
   if (symbol == NULL) {
     const char* why = dlerror(); /* has paths */
     char line[sizeof(err->message)];
     fl_escape(why == NULL ? name : why, line, sizeof(line));
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", line);
-    return;
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "%s cannot be loaded: %s", what, line);
   }
+  return symbol;
+}
+
+static inline void fl_find_runner(sidbeam_error* err) {
+  sidbeam_runner_get_api_function get_api;
+  const sidbeam_runner_api* api = NULL;
+  char name[40];
+  void* symbol;
+  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
+  symbol = fl_find_symbol(name, "sidbeam_runner_get_api", "the runner's library", err);
+  if (symbol == NULL) return;
   memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
   if (get_api(SIDBEAM_RUNNER_ABI_VERSION, &api, err) != SIDBEAM_OK) return;
   if (api->struct_size < sizeof(*api)) {

@@ -32,9 +32,12 @@ type BuilderConfig struct {
 // same bytes, whatever the order, the calls that brought them and the number of threads. One goroutine at a time,
 // except for Progress and Close.
 type Builder struct {
-	handle  *handle
-	levels  int
-	running sync.Mutex // held by calls that a context may cancel: the builder has one flag for cancellation
+	handle   *handle
+	levels   int
+	codes    []int32
+	variable bool
+	idType   IDType
+	running  sync.Mutex // held by calls that a context may cancel: the builder has one flag for cancellation
 }
 
 // NewBuilder makes an empty builder. Errors: InvalidArgument (a field of config), OutOfMemory.
@@ -54,7 +57,8 @@ func NewBuilder(config BuilderConfig) (*Builder, error) {
 	if err := f.done(); err != nil {
 		return nil, err
 	}
-	return &Builder{handle: newHandle(box), levels: len(config.Codes)}, nil
+	return &Builder{handle: newHandle(box), levels: len(config.Codes), codes: append([]int32(nil), config.Codes...),
+		variable: config.VariableLength, idType: config.IDType}, nil
 }
 
 // Pairs are (SID, item) pairs, N of them.
@@ -189,9 +193,14 @@ func (b *Builder) cancellable(ctx context.Context, call func(f *failure)) error 
 	if b.handle == nil || ctx == nil || ctx.Done() == nil {
 		call(f)
 	} else {
-		cancelWith(ctx, b.handle.raw(), func() { call(f) })
+		cancelWith(ctx, func(cancel int) { native.Flat_builder_cancel(b.handle.raw(), cancel) }, func() { call(f) })
 	}
 	runtime.KeepAlive(b)
+	return f.doneIn(ctx)
+}
+
+// doneIn is done, for calls that ctx may have cancelled.
+func (f *failure) doneIn(ctx context.Context) error {
 	err := f.done()
 	if failed, ok := err.(*Error); ok && failed.Code == Cancelled && ctx != nil {
 		failed.cause = ctx.Err()
@@ -200,22 +209,22 @@ func (b *Builder) cancellable(ctx context.Context, call func(f *failure)) error 
 	return err
 }
 
-// cancelWith cancels the builder's call when ctx ends, and clears the flag after the call.
-func cancelWith(ctx context.Context, box uintptr, call func()) {
+// cancelWith sets the flag of a call's object when ctx ends, and clears it after the call.
+func cancelWith(ctx context.Context, set func(cancel int), call func()) {
 	if ctx.Err() != nil {
-		native.Flat_builder_cancel(box, 1)
+		set(1)
 	}
 	returned, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case <-ctx.Done():
-			native.Flat_builder_cancel(box, 1)
+			set(1)
 		case <-returned:
 		}
 	}()
 	call()
 	close(returned)
 	<-watched
-	native.Flat_builder_cancel(box, 0)
+	set(0)
 }

@@ -24,6 +24,15 @@ if grep -q '^SIDBEAM_RUNNER:BOOL=ON' "$build/CMakeCache.txt"; then
 else
   runner=
 fi
+import=$build/bindings/import/libsidbeam_import.so.1
+simdjson=
+if grep -q '^SIDBEAM_IMPORT:BOOL=ON' "$build/CMakeCache.txt"; then
+  cmake --build "$build" --target sidbeam_import >>"$log" 2>&1
+  # The jar brings the library that the importers need, under the name that they ask for.
+  simdjson=$(ldd "$import" | sed -nE 's/.*libsimdjson\.so\.[0-9]+ => (\S+).*/\1/p')
+else
+  import=
+fi
 
 version=$(sed -nE 's/#define SIDBEAM_VERSION_(MAJOR|MINOR|PATCH) ([0-9]+)/\2/p' include/sidbeam/base.h | paste -sd .)
 generated=$build/bindings/java/generated/io/sidbeam
@@ -36,6 +45,8 @@ javac --release 17 -Xlint:all -Werror -d $out/classes "${sources[@]}" >>"$log" 2
 strip --strip-unneeded -o "$native/libsidbeam.so.1" "$build/runtime/libsidbeam.so.1"
 strip --strip-unneeded -o "$native/libsidbeam_java.so" "$build/bindings/java/libsidbeam_java.so"
 [ -z "$runner" ] || strip --strip-unneeded -o "$native/libsidbeam_runner.so.1" "$runner"
+[ -z "$import" ] || strip --strip-unneeded -o "$native/libsidbeam_import.so.1" "$import"
+[ -z "$simdjson" ] || cp "$simdjson" "$native/"
 printf '%s\n' 'Automatic-Module-Name: io.sidbeam' 'Implementation-Title: sidbeam' \
   "Implementation-Version: $version" >$out/manifest
 jar --create --file $out/sidbeam.jar.new --manifest $out/manifest -C $out/classes . >>"$log" 2>&1

@@ -43,6 +43,8 @@ if [ -e "$build/runtime/runner/libsidbeam_runner.so.1" ]; then
   model=$build/tests/bindings/tiny_model
   cp "$build/runtime/runner/libsidbeam_runner.so.1" $out/native/
 fi
+[ ! -e "$build/bindings/import/libsidbeam_import.so.1" ] ||
+  cp "$build/bindings/import/libsidbeam_import.so.1" $out/native/
 targets=(sidbeam_cuda_emulated sidbeam_java_emulated arrow_specimen)
 if [ -n "$model" ]; then
   targets+=(sidbeam_runner_cuda_emulated)

@@ -31,10 +31,10 @@ cd /
 printf 'item 2  score -7.215\nitem 1  score -8.215\n' | cmp - "$work/said" >>"$log" 2>&1 ||
   fail "another answer: $(cat "$work/said")"
 "$work/clean/bin/python" -I - >>"$log" 2>&1 <<'PROGRAM' || fail "the wheel's contents"
-import pathlib, sidbeam
+import pathlib, sidbeam, tempfile
 folder = pathlib.Path(sidbeam.__file__).parent
 names = {path.name for path in folder.iterdir()}
-assert {"libsidbeam.so.1", "libsidbeam_runner.so.1", "py.typed"} <= names and "libsidbeam_cuda.so.1" not in names, names
+assert {"libsidbeam.so.1", "libsidbeam_runner.so.1", "libsidbeam_import.so.1", "py.typed"} <= names and "libsidbeam_cuda.so.1" not in names, names
 mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libsidbeam" in line}
 assert mapped == {str(folder / "libsidbeam.so.1")}, mapped
 try:
@@ -43,6 +43,11 @@ except sidbeam.IOFailure as error:
     assert "No such file" in str(error), error
 mapped = {line.split()[-1] for line in open("/proc/self/maps") if "libsidbeam" in line}
 assert mapped == {str(folder / name) for name in ("libsidbeam.so.1", "libsidbeam_runner.so.1")}, mapped
+catalogue = pathlib.Path(tempfile.mkdtemp()) / "a.jsonl"
+catalogue.write_text('{"item": 1, "sid": [1, 2]}')
+assert len(sidbeam.Index.from_file(catalogue)) == 1
+mapped = {line.split()[-1] for line in open("/proc/self/maps") if "simdjson" in line or "sidbeam_import" in line}
+assert len(mapped) == 2 and all(pathlib.Path(name).parent == folder for name in mapped), mapped
 licences = list(folder.parent.glob("sidbeam-*.dist-info/**/LICENSE"))
 assert licences, "no licence"
 PROGRAM

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Compares with symbols.txt, or for the runner's library with symbols_runner.txt: the functions that the headers
+# Compares with symbols.txt, or for the other libraries with symbols_runner.txt and symbols_import.txt: the functions that the headers
 # declare, the entries of the table for hosts that dlopen, and, if a library is given, its exports.
-#   check_symbols.sh core|runner INCLUDE_FOLDER [LIBRARY]
+#   check_symbols.sh core|runner|import INCLUDE_FOLDER [LIBRARY]
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
 export LC_ALL=C
@@ -12,11 +12,15 @@ case $1 in
     table=api get_api=sidbeam_get_api
     # Inline functions belong to the headers; dlpack.h holds nothing else.
     files=$(find "$headers" -name '*.h' ! -name dlpack.h ! -name 'runner*.h' ! -name attention.h ! -name draft.h \
-      ! -name hidden.h) ;;
+      ! -name hidden.h ! -name 'import*.h') ;;
   runner)
     golden=symbols_runner.txt
     table=runner_api get_api=sidbeam_runner_get_api
     files=$(find "$headers" -name 'runner*.h' -o -name attention.h -o -name draft.h -o -name hidden.h) ;;
+  import)
+    golden=symbols_import.txt
+    table=import_api get_api=sidbeam_import_get_api
+    files=$(find "$headers" -name 'import*.h') ;;
 esac
 golden=$(dirname "${BASH_SOURCE[0]}")/$golden
 

@@ -3,6 +3,7 @@
 
     python3 tests/abi/freeze.py > new.inc && mv new.inc tests/abi/abi_v1.inc
     python3 tests/abi/freeze.py runner > new.inc && mv new.inc tests/abi/runner_v1.inc
+    python3 tests/abi/freeze.py import > new.inc && mv new.inc tests/abi/import_v1.inc
 
 For use when something has been added. The difference must then be additions only: once a version has been published, a
 line that changes or goes is a new ABI version. A struct keeps the size that it had first, which callers may still have.
@@ -14,11 +15,13 @@ import sys
 import tempfile
 
 INCLUDE = pathlib.Path(__file__).resolve().parents[2] / "include"
-RUNNER = sys.argv[1:] == ["runner"]
-RECORD = pathlib.Path(__file__).with_name("runner_v1.inc" if RUNNER else "abi_v1.inc")
-HEADERS = (["attention", "runner", "draft", "hidden", "runner_api"] if RUNNER else
-           ["base", "runtime", "index", "builder", "arrow", "constraint", "rows", "sampling", "session", "disc",
-            "states", "speculate", "api"])
+LIBRARY = sys.argv[1] if len(sys.argv) > 1 else ""
+RECORD = pathlib.Path(__file__).with_name(f"{LIBRARY or 'abi'}_v1.inc")
+HEADERS = {"runner": ["attention", "runner", "draft", "hidden", "runner_api"],
+           "import": ["import", "import_api"],
+           "": ["base", "runtime", "index", "builder", "constraint", "rows", "sampling", "session", "disc", "states",
+                "speculate", "api"]}[LIBRARY]
+OF = {"runner": " of the runner", "import": " of the importers", "": ""}[LIBRARY]
 
 
 def declarations():
@@ -49,7 +52,7 @@ def measured(text):
     known = RECORD.read_text() if RECORD.exists() else ""
     first_bytes = dict(re.findall(r"STRUCT\((\w+), (\d+)\)", known))
     for name, fields in structs(text):
-        if name in ("sidbeam_api", "sidbeam_runner_api"):
+        if name in ("sidbeam_api", "sidbeam_runner_api", "sidbeam_import_api"):
             lines += [f'printf("ENTRY(%zu, {field})\\n", offsetof({name}, {field}) / sizeof(void*));'
                       for field in fields if field != "struct_size"]
             continue
@@ -67,6 +70,6 @@ def measured(text):
         return subprocess.run([binary], capture_output=True, text=True, check=True).stdout
 
 
-print(f"// ABI version 1{' of the runner' if RUNNER else ''}, as freeze.py wrote it. "
+print(f"// ABI version 1{OF}, as freeze.py wrote it. "
       "SPDX-License-Identifier: Apache-2.0")
 print(measured(declarations()), end="")

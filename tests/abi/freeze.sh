@@ -7,5 +7,5 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 cp ../../include/sidbeam/*.h v1/sidbeam/
 library=$(mktemp --suffix=.so)
 trap 'rm "$library"' EXIT
-cc -std=c11 -g -fPIC -shared -DSIDBEAM_RUNNER -I../../include surface.c -o "$library"
+cc -std=c11 -g -fPIC -shared -DSIDBEAM_RUNNER -DSIDBEAM_IMPORT -I../../include surface.c -o "$library"
 abidw --no-show-locs --no-corpus-path --no-comp-dir-path --no-elf-needed "$library" --out-file v1/surface.abi

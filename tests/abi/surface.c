@@ -11,3 +11,7 @@
 #include <sidbeam/runner_api.h>
 #include "runner_v1.inc"
 #endif
+#ifdef SIDBEAM_IMPORT
+#include <sidbeam/import_api.h>
+#include "import_v1.inc"
+#endif

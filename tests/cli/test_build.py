@@ -7,7 +7,7 @@ import random
 from support import CATALOGUE, Case, npy
 
 BUILD_KEYS = ["output", "format", "rows", "sids", "items", "merged_pairs", "collisions", "max_items_per_sid", "levels",
-              "codes", "bytes", "bytes_per_item", "fingerprint", "seconds"]
+              "codes", "bytes", "bytes_per_item", "fingerprint", "seconds", "seen"]
 PLAN_KEYS = ["exact", "sids", "items", "levels", "codes", "kinds", "file_bytes", "bytes_per_item", "peak_bytes",
              "nodes_per_level", "sections"]
 

@@ -52,7 +52,7 @@ class Misuse(Case):
 
     def test_option_values_that_are_not_offered(self):
         build = ["build", "--input", "x", "--output", "y"]
-        self.misused("zip not in {auto,lcrec,jsonl,csv,npy,raw,xllm}", *build, "--format", "zip")
+        self.misused("zip not in {auto,lcrec,records,jsonl,csv,npy,npz,raw,xllm}", *build, "--format", "zip")
         self.misused("drop not in {keep,error,first}", *build, "--collisions", "drop")
         self.misused("--kinds: 'tree', expected some of trie,compact,sorted,hash", *build, "--kinds", "trie,tree")
         self.misused("--levels: Value 65 not in range 1 to 64", *build, "--levels", "65")

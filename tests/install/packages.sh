@@ -61,6 +61,7 @@ check_packages() {
   package libsidbeam1 "libc6 libstdc++6"
   package libsidbeam-dev libsidbeam1
   [ ! -e "$libraries/libsidbeam_runner.so.1" ] || package libsidbeam-runner1 libsidbeam1
+  [ ! -e "$libraries/libsidbeam_import.so.1" ] || package libsidbeam-import1 libsidbeam1
   [ ! -x "$prefix/bin/sidbeam" ] || package sidbeam-tools "libsidbeam1 libc6"
   [ ! -e "$libraries/libsidbeam_cuda.so.1" ] || package libsidbeam-cuda1 "libsidbeam1 libc6"
   installable

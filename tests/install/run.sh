@@ -82,6 +82,17 @@ check_runner() {
   LD_LIBRARY_PATH=$libraries prints "ABI 1 is as it was, runner_v1.inc" "$work/runner_v1"
 }
 
+check_import() {
+  local import=$libraries/libsidbeam_import.so.1 flags
+  [ -e "$import" ] || return 0
+  say "the importers: SONAME, what they need, no run path, exports; pkg-config"
+  check_binary "$import" libsidbeam_import.so.1 '(sidbeam\.so\.1|simdjson\.so\.[0-9]+)'
+  bash tests/abi/check_symbols.sh import "$prefix/include" "$import"
+  flags=$(PKG_CONFIG_PATH=$libraries/pkgconfig pkg-config --cflags --libs sidbeam-import)
+  eval "cc -std=c11 $strict -DSIDBEAM_IMPORT tests/abi/abi_v1.c -o \"$work/import_v1\" $flags"
+  LD_LIBRARY_PATH=$libraries prints "ABI 1 is as it was, import_v1.inc" "$work/import_v1"
+}
+
 check_headers() {
   say "every header alone, twice, as C99 and C++17"
   local header
@@ -150,6 +161,7 @@ check_library
 check_headers
 check_plugin
 check_runner
+check_import
 cmake_consumer
 pkg_config_consumer
 dlopen_consumer

@@ -42,6 +42,7 @@ from .enums import (
     Mode,
     Normalization,
     Phase,
+    Quotes,
     Residency,
     SlotError,
     Speculate,
@@ -67,6 +68,7 @@ from .errors import (
     Unsupported,
 )
 from .hidden import HiddenPath, HiddenStats, HiddenStep, OutputLayer
+from .importing import ImportInfo, ImportOptions
 from .index import Constraint, Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .model import Model, ModelInfo
@@ -124,6 +126,8 @@ __all__ = [
     "HiddenStep",
     "IOFailure",
     "IdType",
+    "ImportInfo",
+    "ImportOptions",
     "Index",
     "IndexInfo",
     "InternalError",
@@ -146,6 +150,7 @@ __all__ = [
     "Phase",
     "Plan",
     "QueueFull",
+    "Quotes",
     "Recommendation",
     "RelaxedBeams",
     "Residency",

@@ -23,10 +23,76 @@ Progress = Callable[[Phase, int, int], object]
 _POLL_SECONDS = 0.05
 
 
-class Build(Handle):
+class Watched(Handle):
+    """What runs long calls that can be cancelled and watched."""
+
+    __slots__ = ("_runtime",)
+    _runtime: Runtime
+    _set_cancel: Callable[[Any, int], None]
+    _get_progress: Callable[[Any, np.ndarray], None]
+
+    def cancel(self) -> None:
+        """Ends the running call, or else the next one, from any thread: it raises :class:`Cancelled`."""
+        self._set_cancel(self._handle, 1)
+
+    def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
+        """Runs a call. It takes a thread of its own if Ctrl-C or progress must be heard meanwhile: the main thread
+        sees signals only between its own instructions."""
+        try:
+            if progress is None and threading.current_thread() is not threading.main_thread():
+                return self._run_here(call)
+            return self._run_beside(call, progress)
+        finally:
+            self._runtime._hand_over_log()
+
+    def _run_here(self, call: Callable[[], Any]) -> Any:
+        try:
+            return call()
+        finally:  # the cancellation ended this call, or came too late; it must not end the next one
+            self._set_cancel(self._handle, 0)
+
+    def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
+        outcome: list[Any] = [None, None]
+        done = threading.Event()  # not Thread.join: after a Ctrl-C in join (3.11), the next join returns at once
+        ending = threading.Lock()  # so that a build is cancelled before its end or not at all
+
+        def work() -> None:
+            try:
+                outcome[0] = call()
+            except BaseException as error:  # handed to the caller below
+                outcome[1] = error
+            with ending:
+                self._set_cancel(self._handle, 0)
+                done.set()
+
+        threading.Thread(target=work, name="sidbeam build", daemon=True).start()
+        try:
+            while not done.is_set():
+                if progress is not None:
+                    self._report(progress)
+                done.wait(_POLL_SECONDS)
+        except BaseException:
+            with ending:
+                if not done.is_set():
+                    self.cancel()
+            done.wait()  # a second Ctrl-C leaves here: the build stays cancelled, and work() tidies up at its end
+            raise
+        if outcome[1] is not None:
+            raise outcome[1]
+        return outcome[0]
+
+    def _report(self, progress: Progress) -> None:
+        now = np.zeros(3, np.int64)
+        self._get_progress(self._handle, now)
+        progress(Phase(int(now[0])), int(now[1]), int(now[2]))
+
+
+class Build(Watched):
     """Collects, sorts and writes pairs. :class:`Builder` describes the options."""
 
-    __slots__ = ("_runtime", "_levels", "_id_type", "_variable")
+    __slots__ = ("_levels", "_codes", "_id_type", "_variable")
+    _set_cancel = staticmethod(_native.flat_builder_cancel)
+    _get_progress = staticmethod(_native.flat_builder_get_progress)
 
     def __init__(
         self,
@@ -47,6 +113,7 @@ class Build(Handle):
         self._id_type = member(IdType, id_type)
         levels = host(codes, np.int32, "codes")
         self._levels = len(levels)
+        self._codes = levels
         self._variable = bool(variable_length)
         self._handle = _native.flat_builder_create(
             self._runtime._handle,
@@ -141,61 +208,6 @@ class Build(Handle):
     def _finish(self, progress: Optional[Progress]) -> Any:
         """The native index, in memory."""
         return self._run(lambda: _native.flat_builder_finish(self._handle), progress)
-
-    def cancel(self) -> None:
-        """Ends the running build, or else the next one, from any thread: it raises :class:`Cancelled`."""
-        _native.flat_builder_cancel(self._handle, 1)
-
-    def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
-        """Runs a build. It takes a thread of its own if Ctrl-C or progress must be heard meanwhile: the main thread
-        sees signals only between its own instructions."""
-        try:
-            if progress is None and threading.current_thread() is not threading.main_thread():
-                return self._run_here(call)
-            return self._run_beside(call, progress)
-        finally:
-            self._runtime._hand_over_log()
-
-    def _run_here(self, call: Callable[[], Any]) -> Any:
-        try:
-            return call()
-        finally:  # the cancellation ended this call, or came too late; it must not end the next one
-            _native.flat_builder_cancel(self._handle, 0)
-
-    def _run_beside(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
-        outcome: list[Any] = [None, None]
-        done = threading.Event()  # not Thread.join: after a Ctrl-C in join (3.11), the next join returns at once
-        ending = threading.Lock()  # so that a build is cancelled before its end or not at all
-
-        def work() -> None:
-            try:
-                outcome[0] = call()
-            except BaseException as error:  # handed to the caller below
-                outcome[1] = error
-            with ending:
-                _native.flat_builder_cancel(self._handle, 0)
-                done.set()
-
-        threading.Thread(target=work, name="sidbeam build", daemon=True).start()
-        try:
-            while not done.is_set():
-                if progress is not None:
-                    self._report(progress)
-                done.wait(_POLL_SECONDS)
-        except BaseException:
-            with ending:
-                if not done.is_set():
-                    self.cancel()
-            done.wait()  # a second Ctrl-C leaves here: the build stays cancelled, and work() tidies up at its end
-            raise
-        if outcome[1] is not None:
-            raise outcome[1]
-        return outcome[0]
-
-    def _report(self, progress: Progress) -> None:
-        now = np.zeros(3, np.int64)
-        _native.flat_builder_get_progress(self._handle, now)
-        progress(Phase(int(now[0])), int(now[1]), int(now[2]))
 
     def _describe(self) -> str:
         return f"{self._levels} levels, ids {self._id_type.name.lower()}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from .build import Build, Progress
+from .enums import IdType
+from .importing import Import, ImportInfo, Path, options_of
 from .index import Index
 
 
@@ -27,6 +29,27 @@ class Builder(Build):
     """
 
     __slots__ = ()
+
+    def add_file(self, path: Path, *, progress: Optional[Progress] = None, **options: Any) -> ImportInfo:
+        """Adds all pairs of a catalogue file, and returns what was seen in it.
+
+        ``options`` are those of :class:`ImportOptions`. The codes, levels and lengths are the builder's. Ids of a
+        builder of "string" may be integers in the file; otherwise their type must be the builder's. Raises
+        :class:`Corrupt` with file, line and item where the file is no catalogue; then some of its pairs may have been
+        added, and the builder is to be closed.
+        """
+        with Import(
+            path,
+            options_of(options)[0],
+            levels=self._levels,
+            codes=self._codes,
+            variable_length=self._variable,
+            text_ids=self._id_type == IdType.STRING,
+            progress=progress,
+            runtime=self._runtime,
+        ) as file:
+            file.add_to(self, progress)
+            return file.info
 
     def finish(self, progress: Optional[Progress] = None) -> Index:
         """The same index in memory."""

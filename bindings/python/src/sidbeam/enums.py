@@ -67,13 +67,23 @@ class Collisions(enum.IntEnum):
 
 
 class Phase(enum.IntEnum):
-    """Phases of a build."""
+    """Phases of a build, and of reading a catalogue file before it."""
 
     SORT = _native.SIDBEAM_PHASE_SORT
     SCAN = _native.SIDBEAM_PHASE_SCAN
     EMIT = _native.SIDBEAM_PHASE_EMIT
     CHECKSUM = _native.SIDBEAM_PHASE_CHECKSUM
     SYNC = _native.SIDBEAM_PHASE_SYNC
+    SURVEY = _native.SIDBEAM_PHASE_SURVEY
+    READ = _native.SIDBEAM_PHASE_READ
+
+
+class Quotes(enum.IntEnum):
+    """Quotes in CSV: told by the file, those of RFC 4180, or text like any other."""
+
+    AUTO = _native.SIDBEAM_QUOTES_AUTO
+    RFC4180 = _native.SIDBEAM_QUOTES_RFC4180
+    TEXT = _native.SIDBEAM_QUOTES_TEXT
 
 
 class Residency(enum.IntEnum):

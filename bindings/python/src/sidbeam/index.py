@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import operator
 import os
@@ -10,11 +11,11 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, arrow, catalogue, forks, pages, parquet, static
+from . import _native, arrow, catalogue, forks, importing, pages, parquet, static
 from .arrays import host, stream_number
 from .build import Build, Progress
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
-from .errors import BadState, InvalidArgument, Unsupported
+from .errors import BadState, InvalidArgument
 from .handle import Handle
 from .info import ConstraintInfo, IndexInfo, Section, Upload, constraint_info, info_arrays, info_from, sections_from
 from .runtime import Runtime, runtime_or_default
@@ -179,25 +180,65 @@ class Index(Handle):
                 arrow.check_same(info, arrow.add(builder._handle, sids, columns))
             else:
                 builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)
-            for key, value in (metadata or {}).items():
-                builder.set_metadata(key, value)
-            if path is None:
-                return cls._wrap(builder._finish(progress), builder._runtime)
-            builder.write(path, progress)
-        return cls.open(path, runtime=runtime)
+            return cls._of(builder, metadata, path, progress, runtime)
 
     @classmethod
-    def from_file(cls, source: Path, /, **options: Any) -> Index:
-        """Builds an index of a catalogue in a file, with the options of :meth:`build` (``path``: of the index's file).
+    def from_file(
+        cls,
+        path: Path,
+        *,
+        levels: int = 0,
+        codes: Union[None, int, Sequence[int], np.ndarray] = None,
+        variable_length: bool = False,
+        metadata: Optional[dict[str, str]] = None,
+        output: Optional[Path] = None,
+        progress: Optional[Progress] = None,
+        runtime: Optional[Runtime] = None,
+        **options: Any,
+    ) -> Index:
+        """Builds an index of a catalogue file, in memory or, with ``output``, in an index file, which is then opened.
 
-        Parquet, Feather and other files of Arrow, folders of these, Delta tables (where ``deltalake`` is installed) and
-        data sets that ``datasets`` saved are read by PyArrow, a few record batches at a time; what a file is, its
-        content tells.
+        JSON objects and lists, JSON lines, CSV and TSV, .npy and .npz, told by their content; ``sidbeam/import.h``
+        describes what each may hold. Parquet, Feather and other files of Arrow, folders of these, Delta tables (where
+        ``deltalake`` is installed) and data sets that ``datasets`` saved are read by PyArrow, a few record batches at a
+        time. ``codes``: codes per level, or one number for all levels; None: as many as occur. ``levels``: codes of a
+        SID; 0: as the file has them. ``options`` are those of :class:`ImportOptions` and of :class:`Builder`. The
+        families of the file's tokens are in the index's :attr:`metadata`.
+
+        Raises :class:`Corrupt` with file, line, item and what was expected where the file is no catalogue.
         """
-        table = parquet.arrow_stream_of(source, arrow.Columns.of(options))
-        if table is None:
-            raise Unsupported(f"{os.fspath(source)!r} is no file of Parquet or Arrow, and no folder of such files")
-        return cls.build(table, **options)
+        reading, building = importing.options_of(options, importing.BUILDER_OPTIONS)
+        table = parquet.arrow_stream_of(path, reading.columns())
+        building.update(codes=codes, variable_length=variable_length, runtime=runtime)
+        if table is not None:
+            reading.check_table(levels)
+            columns = dataclasses.asdict(reading.columns())
+            return cls.build(table, **columns, **building, metadata=metadata, path=output, progress=progress)
+        shape = {"levels": levels, "codes": codes, "variable_length": variable_length}
+        with importing.Import(path, reading, **shape, progress=progress, runtime=runtime) as file:
+            seen = file.info
+            building.update(codes=seen.codes, variable_length=seen.variable_length, id_type=seen.id_type)
+            with Build(**building) as builder:
+                file.add_to(builder, progress)
+                file.close()
+                return cls._of(builder, metadata, output, progress, runtime)
+
+    @classmethod
+    def _of(
+        cls,
+        builder: Build,
+        metadata: Optional[dict[str, str]],
+        path: Optional[Path],
+        progress: Optional[Progress],
+        runtime: Optional[Runtime],
+    ) -> Index:
+        """The index of what a builder holds, in memory or, with a path, in that file."""
+        for key, value in (metadata or {}).items():
+            builder.set_metadata(key, value)
+        if path is None:
+            return cls._wrap(builder._finish(progress), builder._runtime)
+        builder.write(path, progress)
+        return cls.open(path, runtime=runtime)
 
     @staticmethod
     def peek(path: Path) -> IndexInfo:

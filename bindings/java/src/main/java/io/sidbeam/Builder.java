@@ -36,6 +36,9 @@ public final class Builder extends NativeObject {
   }
 
   private final int levels;
+  private final int[] codes;
+  private final boolean variableLength;
+  private final IdType idType;
   private volatile Progress progress;
 
   /**
@@ -46,6 +49,9 @@ public final class Builder extends NativeObject {
   public Builder(BuilderConfig config) {
     super(create(Buffers.given(config, "config")));
     levels = config.codes.length;
+    codes = config.codes;
+    variableLength = config.variableLength;
+    idType = config.idType;
   }
 
   private static long create(BuilderConfig config) {
@@ -187,6 +193,24 @@ public final class Builder extends NativeObject {
           + " levels");
     }
     return codes / levels;
+  }
+
+  /**
+   * Adds all pairs of a catalogue file. Levels, codes and lengths are the builder's. Ids of a builder of {@link
+   * IdType#STRING} may be integers in the file; otherwise their type must be the builder's. Fails with {@link
+   * Status#CORRUPT} (file, line, item and what was expected) where the file is no catalogue; then some of its pairs may
+   * have been added, and the builder is to be closed.
+   *
+   * @param path JSON, CSV, .npy or .npz, told by its content
+   * @param config read, not kept; levels, codes and lengths are not read
+   * @return what was seen in the file
+   */
+  public ImportInfo addFile(Path path, ImportConfig config) {
+    ImportConfig fitted = Buffers.given(config, "config").fitted(codes, variableLength);
+    try (Import file = new Import(path, fitted, idType == IdType.STRING)) {
+      file.addTo(this);
+      return file.info();
+    }
   }
 
   /**

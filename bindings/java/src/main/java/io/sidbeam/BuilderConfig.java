@@ -28,6 +28,22 @@ public final class BuilderConfig {
     this.codes = Buffers.given(codes, "codes").clone();
   }
 
+  /** The same for the pairs of a file. */
+  BuilderConfig fitted(int[] ofFile, boolean lengthsVary, IdType ids) {
+    BuilderConfig copy = new BuilderConfig(ofFile);
+    copy.runtime = runtime;
+    copy.variableLength = lengthsVary;
+    copy.idType = ids;
+    copy.kinds = kinds;
+    copy.collisions = collisions;
+    copy.threads = threads;
+    copy.memoryLimitBytes = memoryLimitBytes;
+    copy.codebook = codebook;
+    copy.hashSeed = hashSeed;
+    copy.allowAttributeLoss = allowAttributeLoss;
+    return copy;
+  }
+
   /**
    * The runtime that builds.
    *

@@ -94,6 +94,29 @@ public final class Index extends NativeObject implements Catalogue {
     return Header.peek(path);
   }
 
+  /**
+   * Builds an index in memory of a catalogue file: JSON objects and lists, JSON lines, CSV and TSV, .npy and .npz, told
+   * by their content. The families of its tokens are in the index's metadata. Fails with {@link Status#CORRUPT} (file,
+   * line, item and what was expected) where the file is no catalogue.
+   *
+   * @param path of the file
+   * @param config read, not kept
+   * @param build read, not kept; its codes, lengths and type of ids are not read: they are the file's
+   * @return to be closed by the caller
+   */
+  public static Index fromFile(Path path, ImportConfig config, BuilderConfig build) {
+    try (Import file = new Import(path, Buffers.given(config, "config"), false)) {
+      ImportInfo info = file.info();
+      int[] codes = info.codes().stream().mapToInt(Integer::intValue).toArray();
+      try (Builder builder = new Builder(
+          Buffers.given(build, "build").fitted(codes, info.variableLength(), info.idType()))) {
+        file.addTo(builder);
+        builder.onProgress(config.progress);
+        return builder.finish();
+      }
+    }
+  }
+
   /** Also closes the constraint of this index. */
   @Override
   public void close() {

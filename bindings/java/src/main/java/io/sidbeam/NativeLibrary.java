@@ -17,8 +17,11 @@ final class NativeLibrary {
   private static final String BINDING = "libsidbeam_java.so";
   private static final String RUNTIME = "libsidbeam.so.1";
   private static final String RUNNER = "libsidbeam_runner.so.1";
+  private static final String IMPORT = "libsidbeam_import.so.1";
+  private static final String SIMDJSON = "libsimdjson.so.14";
   private static boolean fromClassPath;
   private static boolean hasRunner;
+  private static boolean hasImport;
 
   private final List<String> tried = new ArrayList<>();
 
@@ -117,31 +120,41 @@ final class NativeLibrary {
     }
   }
 
-  /**
-   * Before the first model: loads the runner's library, where this jar holds it. Elsewhere it lies beside the others,
-   * or where the system looks, and the native part loads it by its name, as it then finds the one that is loaded
-   * here.
-   */
+  /** Before the first model: as {@link #loadBeside}. */
   static synchronized void loadRunner() {
+    hasRunner = hasRunner || loadBeside(RUNNER);
+  }
+
+  /** Before the first catalogue file: simdjson, where this jar holds it, and the importers' library, which needs it. */
+  static synchronized void loadImport() {
+    hasImport = hasImport || (loadBeside(SIMDJSON) | loadBeside(IMPORT));
+  }
+
+  /**
+   * Loads a library, where this jar holds it. Elsewhere it lies beside the others, or where the system looks, and the
+   * native part loads it by its name, as it then finds the one that is loaded here.
+   */
+  private static boolean loadBeside(String library) {
     Native.sidbeam_abi_version(); // loads the others first
     String resource = platform() + "/";
-    if (hasRunner || !fromClassPath || NativeLibrary.class.getResource(resource + RUNNER) == null) {
-      return;
+    if (!fromClassPath || NativeLibrary.class.getResource(resource + library) == null) {
+      return false;
     }
     Path parent = extractionFolder();
     try {
       Path folder = Files.createTempDirectory(parent, "sidbeam-");
-      Path file = folder.resolve(RUNNER);
+      Path file = folder.resolve(library);
       try {
-        extract(resource + RUNNER, file);
+        extract(resource + library, file);
         System.load(file.toAbsolutePath().toString());
-        hasRunner = true;
+        return true;
       } finally {
         Files.deleteIfExists(file);
         Files.deleteIfExists(folder);
       }
     } catch (IOException | UnsatisfiedLinkError e) {
-      throw new SidbeamException(Status.IO_ERROR, RUNNER + " cannot be extracted to " + parent + ": " + e.getMessage());
+      throw new SidbeamException(Status.IO_ERROR, library + " cannot be extracted to " + parent + ": "
+          + e.getMessage());
     }
   }
 

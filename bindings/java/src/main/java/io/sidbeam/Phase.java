@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
-/** What a build is doing: see {@link Builder.Progress}. */
+/** What a build, or the reading of a catalogue file before it, is doing: see {@link Builder.Progress}. */
 public enum Phase {
   /** Sorting the pairs. */
   SORT(Native.SIDBEAM_PHASE_SORT),
@@ -12,7 +12,11 @@ public enum Phase {
   /** Computing checksums. */
   CHECKSUM(Native.SIDBEAM_PHASE_CHECKSUM),
   /** Syncing the file to the disk. */
-  SYNC(Native.SIDBEAM_PHASE_SYNC);
+  SYNC(Native.SIDBEAM_PHASE_SYNC),
+  /** Reading a catalogue file to learn what is in it. */
+  SURVEY(Native.SIDBEAM_PHASE_SURVEY),
+  /** Reading a catalogue file into a builder. */
+  READ(Native.SIDBEAM_PHASE_READ);
 
   final int code;
 

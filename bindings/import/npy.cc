@@ -3,36 +3,33 @@
 #include "npy.h"
 
 #include <algorithm>
-#include <cstring>
-#include <limits>
 #include <string_view>
 
 #include "failure.h"
-#include "options.h"
+#include "numbers.h"
 
-namespace cli {
+namespace importer {
 namespace {
 
 constexpr std::string_view kMagic("\x93NUMPY", 6);
 
 [[noreturn]] void fail(const std::string& path, const std::string& what) { throw Failure("'" + path + "': " + what); }
 
-// The text of the header's dictionary; *data_at gets where the data begins.
-std::string dictionary(const InputFile& file, int64_t* data_at) {
-  const std::string start = file.head(12);
-  if (start.compare(0, kMagic.size(), kMagic) != 0) fail(file.path(), "not a .npy file (no NumPy magic)");
-  if (start.size() < 12) fail(file.path(), "truncated .npy header");
+// The text of the header's dictionary; *data_at gets where the data begins, counted from `begin`.
+std::string dictionary(const InputFile& file, const std::string& path, int64_t begin, int64_t bytes,
+                       int64_t* data_at) {
+  const std::string start = file.piece(begin, std::min<int64_t>(12, bytes));
+  if (start.compare(0, kMagic.size(), kMagic) != 0) fail(path, "not a .npy file (no NumPy magic)");
+  if (start.size() < 12) fail(path, "truncated .npy header");
   const int version = static_cast<unsigned char>(start[6]);
-  if (version < 1 || version > 3) {
-    fail(file.path(), ".npy version " + std::to_string(version) + ", expected 1, 2 or 3");
-  }
+  if (version < 1 || version > 3) fail(path, ".npy version " + std::to_string(version) + ", expected 1, 2 or 3");
   const size_t length_bytes = version == 1 ? 2 : 4;
   int64_t length = 0;
   for (size_t i = 0; i < length_bytes; ++i) length |= int64_t{static_cast<unsigned char>(start[8 + i])} << (8 * i);
-  const auto begin = static_cast<int64_t>(8 + length_bytes);
-  if (file.size() - begin < length) fail(file.path(), "truncated .npy header");
-  *data_at = begin + length;
-  return file.head(*data_at).substr(static_cast<size_t>(begin));
+  const auto text_at = static_cast<int64_t>(8 + length_bytes);
+  if (bytes - text_at < length) fail(path, "truncated .npy header");
+  *data_at = text_at + length;
+  return file.piece(begin + text_at, length);
 }
 
 // The text after 'key': in the dictionary, without leading spaces.
@@ -50,16 +47,17 @@ std::string parse_dtype(const std::string& path, std::string_view value) {
   if (value[0] != '\'' || end == value.npos) {
     fail(path, "dtype with fields, expected one number an element, such as '<i4'");
   }
-  std::string dtype(value.substr(1, end - 1));
-  if (dtype[0] == '>') fail(path, "dtype '" + dtype + "' is big-endian, expected little-endian such as '<i4'");
-  return dtype;
+  return std::string(value.substr(1, end - 1));
 }
 
 std::vector<int64_t> parse_shape(const std::string& path, std::string_view value) {
   const size_t end = value.find(')');
   if (value[0] != '(' || end == value.npos) fail(path, ".npy header with a 'shape' that is no tuple");
   std::vector<int64_t> shape;
-  for (std::string part : split(std::string(value.substr(1, end - 1)), ',')) {
+  const std::string extents(value.substr(1, end - 1));
+  for (size_t begin = 0, comma = 0; comma < extents.size(); begin = comma + 1) {
+    comma = std::min(extents.find(',', begin), extents.size());
+    std::string part = extents.substr(begin, comma - begin);
     part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
     part.erase(part.find_last_not_of(" L") + 1);
     if (part.empty()) continue;
@@ -81,31 +79,6 @@ void check_size(const NpyArray& array, int64_t bytes) {
   if (bytes == expected) return;
   fail(array.path, std::to_string(bytes) + " bytes of data, expected " + std::to_string(expected) + " for shape " +
                        array.shape_text() + " of '" + array.dtype + "'");
-}
-
-template <class T>
-void load(const std::vector<char>& bytes, std::vector<int64_t>& out) {
-  for (size_t i = 0; i < out.size(); ++i) {
-    T element;
-    std::memcpy(&element, bytes.data() + i * sizeof(T), sizeof(T));
-    out[i] = static_cast<int64_t>(element);  // NOLINT(bugprone-signed-char-misuse): i1 is a number
-  }
-}
-
-void load_integers(const NpyArray& array, const std::vector<char>& bytes, std::vector<int64_t>& out) {
-  const bool is_signed = array.dtype[1] == 'i';
-  switch (array.item_bytes) {
-    case 1:
-      return is_signed ? load<int8_t>(bytes, out) : load<uint8_t>(bytes, out);
-    case 2:
-      return is_signed ? load<int16_t>(bytes, out) : load<uint16_t>(bytes, out);
-    case 4:
-      return is_signed ? load<int32_t>(bytes, out) : load<uint32_t>(bytes, out);
-    case 8:
-      return load<int64_t>(bytes, out);
-    default:
-      fail(array.path, "dtype '" + array.dtype + "', expected integers");
-  }
 }
 
 }  // namespace
@@ -132,46 +105,37 @@ void NpyArray::read(int64_t first, int64_t count, void* out) const {
   file->read(data_at + first * item_bytes, out, count * item_bytes);
 }
 
-NpyArray read_npy(const InputFile& file) {
+NpyArray read_any_npy(const InputFile& file, const std::string& path, int64_t begin, int64_t bytes) {
   NpyArray array{};
-  const std::string header = dictionary(file, &array.data_at);
+  const std::string header = dictionary(file, path, begin, bytes, &array.data_at);
+  const int64_t data_bytes = bytes - array.data_at;
+  array.data_at += begin;
   array.file = &file;
-  array.path = file.path();
-  array.dtype = parse_dtype(array.path, value_of(array.path, header, "descr"));
-  if (value_of(array.path, header, "fortran_order").substr(0, 5) != "False") {
-    fail(array.path, "Fortran order, expected C order (save numpy.ascontiguousarray of it)");
+  array.path = path;
+  array.dtype = parse_dtype(path, value_of(path, header, "descr"));
+  array.fortran = value_of(path, header, "fortran_order").substr(0, 5) != "False";
+  array.shape = parse_shape(path, value_of(path, header, "shape"));
+  const std::string& dtype = array.dtype;
+  const auto item = parse_integer<int64_t>(std::string_view(dtype).substr(std::min<size_t>(2, dtype.size())));
+  const bool known = dtype.size() > 2 && std::string_view("<>|").find(dtype[0]) != std::string_view::npos &&
+                     std::string_view("iufb").find(dtype[1]) != std::string_view::npos;
+  if (!known || !item || *item < 1 || *item > 8) {
+    fail(path, "dtype '" + dtype + "', expected numbers such as '<i4' or '<f4'");
   }
-  array.shape = parse_shape(array.path, value_of(array.path, header, "shape"));
-  const auto bytes =
-      parse_integer<int64_t>(std::string_view(array.dtype).substr(std::min<size_t>(2, array.dtype.size())));
-  const bool known = (array.dtype[0] == '<' || array.dtype[0] == '|') && array.dtype.size() > 2 &&
-                     std::string_view("iufb").find(array.dtype[1]) != std::string_view::npos;
-  if (!known || !bytes || *bytes < 1 || *bytes > 8) {
-    fail(array.path, "dtype '" + array.dtype + "', expected numbers such as '<i4' or '<f4'");
-  }
-  array.item_bytes = *bytes;
-  check_size(array, file.size() - array.data_at);
+  array.item_bytes = *item;
+  check_size(array, data_bytes);
   return array;
 }
 
-IntegerReader::IntegerReader(const NpyArray& array) : array_(array) {}
-
-const int64_t* IntegerReader::next(int64_t count) {
-  if (static_cast<int64_t>(block_.size() - used_) < count) read_block(count);
-  const int64_t* const elements = block_.data() + used_;
-  used_ += static_cast<size_t>(count);
-  at_ += count;
-  return elements;
-}
-
-void IntegerReader::read_block(int64_t least) {
-  constexpr int64_t kBlock = 1 << 16;
-  const int64_t count = std::max(least, std::min(kBlock, array_.elements() - at_));
-  bytes_.resize(static_cast<size_t>(count * array_.item_bytes));
-  block_.resize(static_cast<size_t>(count));
-  array_.read(at_, count, bytes_.data());
-  load_integers(array_, bytes_, block_);
-  used_ = 0;
+NpyArray read_npy(const InputFile& file) {
+  NpyArray array = read_any_npy(file, file.path(), 0, file.size());
+  if (array.dtype[0] == '>') {
+    fail(array.path, "dtype '" + array.dtype + "' is big-endian, expected little-endian such as '<i4'");
+  }
+  if (array.fortran) {
+    fail(array.path, "Fortran order, expected C order (save numpy.ascontiguousarray of it)");
+  }
+  return array;
 }
 
 std::string npy_header(const char* dtype, const std::vector<int64_t>& shape) {
@@ -185,4 +149,4 @@ std::string npy_header(const char* dtype, const std::vector<int64_t>& shape) {
   return header + text;
 }
 
-}  // namespace cli
+}  // namespace importer

@@ -1,14 +1,27 @@
 // From the import options to a builder that holds the catalogue: what build and plan share.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef SIDBEAM_CLI_IMPORT_CATALOGUE_H
-#define SIDBEAM_CLI_IMPORT_CATALOGUE_H
+#ifndef SIDBEAM_CLI_CATALOGUE_H
+#define SIDBEAM_CLI_CATALOGUE_H
 
-#include "../abi.h"
-#include "../command_line.h"
-#include "../terminal.h"
-#include "source.h"
+#include <sidbeam/import.h>
+
+#include <string>
+#include <vector>
+
+#include "abi.h"
+#include "command_line.h"
+#include "json.h"
+#include "terminal.h"
 
 namespace cli {
+
+// Options of a catalogue file, as in sidbeam_import_config.
+struct ImportOptions {
+  std::string input, format = "auto", ids, codes, quotes = "auto";
+  std::string item_column, sid_columns, priority_column, token_pattern, token_base;
+  int32_t levels = 0;
+  bool variable_length = false;
+};
 
 // Options of a build that are not about the input.
 struct BuildOptions {
@@ -22,13 +35,25 @@ struct BuildOptions {
 void add_import_options(Command command, ImportOptions& options);
 void add_build_options(Command command, BuildOptions& options);
 
-// A builder with every row of the catalogue in it.
+// The codes of every level.
+struct Shape {
+  std::vector<int32_t> codes;
+  bool variable_length = false;
+
+  int32_t levels() const { return static_cast<int32_t>(codes.size()); }
+};
+
+// A builder with every row of the catalogue in it, and what was seen of the file.
 struct Catalogue {
   Builder builder;
   Shape shape;
-  std::string format;
+  std::string format, summary, begin_tokens, end_tokens;
+  std::vector<std::string> families;  // [levels]
   int64_t rows = 0;
 };
+
+// What was seen, for --json.
+Json seen_json(const Catalogue& catalogue);
 
 // `progress` must outlive the builder, which reports to it.
 Catalogue load_catalogue(const ImportOptions& import, const BuildOptions& build, Progress& progress);

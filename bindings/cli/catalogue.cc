@@ -1,0 +1,196 @@
+// From the import options to a builder that holds the catalogue.
+// SPDX-License-Identifier: Apache-2.0
+#include "catalogue.h"
+
+#include <algorithm>
+#include <set>
+
+#include "interrupt.h"
+#include "options.h"
+
+namespace cli {
+namespace {
+
+using Import = std::unique_ptr<sidbeam_import, Release<sidbeam_import_destroy>>;
+
+int32_t report(void* context, int32_t phase, int64_t done, int64_t total) {
+  constexpr const char* kPhases[] = {"sorting", "levels", "writing", "checksums", "syncing"};
+  const bool known = phase >= 0 && phase < static_cast<int32_t>(std::size(kPhases));
+  const char* const name = phase == SIDBEAM_PHASE_SURVEY ? "scanning"
+                           : phase == SIDBEAM_PHASE_READ ? "reading"
+                           : known                       ? kPhases[phase]
+                                                         : "building";
+  if (total > 0) static_cast<Progress*>(context)->show(name, done, total);
+  return interrupted() ? 1 : 0;
+}
+
+// Wrong usage is reported before a file is read.
+void check_usage(const BuildOptions& build) {
+  builder_config(Shape{}, build);
+  std::set<std::string> keys;
+  for (const std::string& pair : build.metadata) {
+    const size_t equals = pair.find('=');
+    if (equals == pair.npos || equals == 0) throw UsageError("--metadata: '" + pair + "', expected key=value");
+    if (!keys.insert(pair.substr(0, equals)).second)
+      throw UsageError("--metadata: key '" + pair.substr(0, equals) + "' comes twice");
+  }
+}
+
+void set_metadata(sidbeam_builder* builder, const std::vector<std::string>& metadata) {
+  for (const std::string& pair : metadata) {
+    const size_t equals = pair.find('=');
+    call(sidbeam_builder_set_metadata, builder, pair.substr(0, equals).c_str(), pair.substr(equals + 1).c_str());
+  }
+}
+
+}  // namespace
+
+void add_import_options(Command command, ImportOptions& o) {
+  command.add_option("--format", o.format, "one of those below; auto goes by the content")
+      .one_of({"auto", "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"})
+      .capture_default_str();
+  command.add_option("--levels", o.levels, "codes of a SID (of the longest one); default: from the data")
+      .between(1, SIDBEAM_MAX_LEVELS);
+  command.add_option("--codes", o.codes, "V or V1,V2,..: codes of each level; default: 1 + the largest of the data")
+      .type_name("LIST");
+  command.add_flag("--variable-length", o.variable_length,
+                   "SIDs of different lengths (npy and raw: -1 at the end of a row; csv columns: missing cells)");
+  command.add_option("--ids", o.ids, "ids of npy or raw rows: .npy of integers, or text, one id a line")
+      .type_name("FILE");
+  command.add_option("--item-column", o.item_column,
+                     "column, field or array of the item id (csv without names: its number); default: a usual name");
+  command.add_option("--sid-columns", o.sid_columns,
+                     "the same of the SID, or A,B,C for a csv column per level; default: a usual name");
+  command.add_option("--priority-column", o.priority_column, "the same of the item's priority");
+  command
+      .add_option("--token-pattern", o.token_pattern,
+                  "families of the tokens where the file does not tell them: '<a_*> <b_*>', or '<s{level}_*>' for all")
+      .type_name("PATTERN");
+  command
+      .add_option("--token-base", o.token_base,
+                  "numbers are token ids, a range of --codes per level; the first id of level 0")
+      .type_name("ID");
+  command.add_option("--quotes", o.quotes, "csv: quotes of RFC 4180, or text; auto tells them apart")
+      .one_of({"auto", "rfc4180", "text"})
+      .capture_default_str();
+}
+
+void add_build_options(Command command, BuildOptions& o) {
+  command
+      .add_option("--kinds", o.kinds, "what the index holds, some of trie,compact (a trie in less space),sorted,hash")
+      .capture_default_str();
+  command.add_option("--collisions", o.collisions, "items that share a SID: keep all, error, or the first by priority")
+      .one_of({"keep", "error", "first"})
+      .capture_default_str();
+  command.add_option("--threads", o.threads, "0: one per core").between(0, 1024).capture_default_str();
+  command.add_option("--memory-limit", o.memory_limit, "fail before a build that would need more, such as 16G");
+}
+
+sidbeam_builder_config builder_config(const Shape& shape, const BuildOptions& build) {
+  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
+  config.levels = shape.levels();
+  config.codes = shape.codes.data();
+  config.variable_length = shape.variable_length ? 1 : 0;
+  config.kinds = parse_kinds(build.kinds);
+  config.collisions = build.collisions == "keep"    ? SIDBEAM_COLLISIONS_KEEP
+                      : build.collisions == "error" ? SIDBEAM_COLLISIONS_ERROR
+                                                    : SIDBEAM_COLLISIONS_FIRST;
+  config.threads = build.threads;
+  config.hash_seed = static_cast<int64_t>(build.hash_seed);
+  config.allow_attribute_loss = build.allow_attribute_loss ? 1 : 0;
+  if (!build.memory_limit.empty()) config.memory_limit_bytes = parse_bytes("--memory-limit", build.memory_limit);
+  return config;
+}
+
+namespace {
+
+// Calls a function of the importers: what it says of its arguments is wrong usage.
+template <class... Arguments>
+void call_import(Arguments... arguments) {
+  try {
+    call(arguments...);
+  } catch (const LibraryFailure& failure) {
+    if (failure.status == SIDBEAM_CANCELLED) throw_cancelled();
+    if (failure.status == SIDBEAM_INVALID_ARGUMENT) throw UsageError(failure.what());
+    throw;
+  }
+}
+
+Import open_import(const ImportOptions& o, Progress& progress) {
+  const std::vector<int32_t> codes = parse_codes(o.codes, o.levels, o.variable_length);
+  sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
+  config.levels = o.levels;
+  config.codes = codes.data();
+  config.codes_count = static_cast<int32_t>(codes.size());
+  config.variable_length = o.variable_length ? 1 : 0;
+  config.format = o.format.c_str();
+  config.ids = o.ids.c_str();
+  config.item_column = o.item_column.c_str();
+  config.sid_columns = o.sid_columns.c_str();
+  config.priority_column = o.priority_column.c_str();
+  config.token_pattern = o.token_pattern.c_str();
+  if (!o.token_base.empty()) {
+    const auto base = parse_integer<int64_t>(o.token_base);
+    if (!base || *base < 0) throw UsageError("--token-base: '" + o.token_base + "', expected a token id");
+    config.token_ids = 1;
+    config.token_base = *base;
+  }
+  config.quotes = o.quotes == "auto"      ? SIDBEAM_QUOTES_AUTO
+                  : o.quotes == "rfc4180" ? SIDBEAM_QUOTES_RFC4180
+                                          : SIDBEAM_QUOTES_TEXT;
+  config.progress = report;
+  config.progress_context = &progress;
+  config.command_options = 1;
+  sidbeam_import* import = nullptr;
+  call_import(sidbeam_import_open, o.input.c_str(), &config, &import);
+  return Import(import);
+}
+
+// What was seen of the file; the builder is yet to be made.
+Catalogue seen_of(const sidbeam_import_info& info) {
+  Catalogue catalogue;
+  catalogue.shape = {{info.codes, info.codes + info.levels}, info.variable_length != 0};
+  catalogue.format = info.format;
+  catalogue.summary = info.summary;
+  catalogue.begin_tokens = info.begin_tokens;
+  catalogue.end_tokens = info.end_tokens;
+  catalogue.families.assign(info.families, info.families + info.levels);
+  catalogue.rows = info.rows;
+  return catalogue;
+}
+
+}  // namespace
+
+Json seen_json(const Catalogue& catalogue) {
+  return Json{{"summary", catalogue.summary},
+              {"families", catalogue.families},
+              {"begin_tokens", catalogue.begin_tokens},
+              {"end_tokens", catalogue.end_tokens}};
+}
+
+Catalogue load_catalogue(const ImportOptions& o, const BuildOptions& build, Progress& progress) {
+  check_usage(build);
+  const Import import = open_import(o, progress);
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  call(sidbeam_import_get_info, import.get(), &info);
+  Catalogue catalogue = seen_of(info);
+  progress.note(catalogue.summary);
+  if (info.codes_from_data != 0) {
+    progress.note("codes per level: " + join(catalogue.shape.codes) +
+                  " (1 + the largest of the data; --codes sets them)");
+  }
+  sidbeam_builder_config config = builder_config(catalogue.shape, build);
+  config.id_type = info.id_type;
+  config.codebook = build.codebook.empty() ? nullptr : build.codebook.c_str();
+  config.progress = report;
+  config.progress_context = &progress;
+  const Runtime runtime = make_runtime(build.threads);
+  sidbeam_builder* made = nullptr;
+  call(sidbeam_builder_create, runtime.get(), &config, &made);
+  catalogue.builder.reset(made);
+  call_import(sidbeam_import_add_to, import.get(), made);
+  set_metadata(made, build.metadata);
+  return catalogue;
+}
+
+}  // namespace cli

@@ -1,0 +1,145 @@
+// Rows into a builder, in batches.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "catalogue.h"
+#include "failure.h"
+#include "numbers.h"
+
+namespace importer {
+namespace {
+
+// Calls a function of the core with these arguments and an error, and throws what that error says.
+template <class... Parameters, class... Arguments>
+void call(sidbeam_status (*function)(Parameters...), Arguments... arguments) {
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  if (const sidbeam_status status = function(arguments..., &err); status != SIDBEAM_OK) {
+    throw Failure(err.message, status);
+  }
+}
+
+// Rows as the core takes them: one stride, ids of one type.
+class Feeder {
+ public:
+  Feeder(sidbeam_builder* builder, const Survey& survey, IdForm ids)
+      : builder_(builder),
+        stride_(static_cast<size_t>(survey.shape.levels)),
+        variable_(survey.shape.variable_length),
+        id_type_(survey.id_type),
+        unsigned_(ids == IdForm::kUnsigned) {}
+
+  void add(Batch& batch) {
+    const int32_t* codes = batch.codes.data();
+    if (batch.codes.size() != batch.size() * stride_) codes = pad(batch);
+    const int64_t rows = static_cast<int64_t>(batch.size());
+    const int32_t* lengths = variable_ ? batch.lengths.data() : nullptr;
+    const int64_t* priorities = batch.priorities.empty() ? nullptr : batch.priorities.data();
+    if (id_type_ == SIDBEAM_ID_STRING) {
+      if (batch.name_ends.empty()) print_ids(batch);
+      batch.name_ends.insert(batch.name_ends.begin(), 0);
+      return call(sidbeam_builder_add_named, builder_, codes, lengths, rows, batch.names.data(), batch.name_ends.data(),
+                  priorities);
+    }
+    if (!batch.name_ends.empty()) parse_names(batch);
+    call(sidbeam_builder_add, builder_, codes, lengths, rows, batch.ids.empty() ? nullptr : batch.ids.data(),
+         priorities);
+  }
+
+ private:
+  const int32_t* pad(const Batch& batch) {
+    padded_.assign(batch.size() * stride_, 0);
+    const int32_t* from = batch.codes.data();
+    for (size_t row = 0; row < batch.size(); ++row) {
+      std::copy_n(from, batch.lengths[row], padded_.begin() + static_cast<std::ptrdiff_t>(row * stride_));
+      from += batch.lengths[row];
+    }
+    return padded_.data();
+  }
+
+  // Integers as text, for a builder of text; without ids the row's number.
+  void print_ids(Batch& batch) {
+    for (size_t row = 0; row < batch.size(); ++row, ++row_) {
+      const int64_t id = batch.ids.empty() ? row_ : batch.ids[row];
+      batch.add_name(unsigned_ ? std::to_string(static_cast<uint64_t>(id)) : std::to_string(id));
+    }
+  }
+
+  void parse_names(Batch& batch) const {
+    for (size_t row = 0; row < batch.size(); ++row) {
+      const std::string_view name = batch.name(row);
+      const auto id = parse_integer<int64_t>(name);
+      const auto unsigned_id = id_type_ == SIDBEAM_ID_U64 ? parse_integer<uint64_t>(name) : std::nullopt;
+      if (!id && !unsigned_id) throw Failure("id '" + std::string(name) + "': the file changed while it was read");
+      batch.ids.push_back(unsigned_id ? static_cast<int64_t>(*unsigned_id) : *id);
+    }
+  }
+
+  sidbeam_builder* builder_;
+  size_t stride_;
+  bool variable_;
+  int32_t id_type_;
+  bool unsigned_;
+  int64_t row_ = 0;
+  std::vector<int32_t> padded_;
+};
+
+void set_metadata(sidbeam_builder* builder, const Shape& shape) {
+  const auto set = [&](const char* key, const std::string& value) {
+    call(sidbeam_builder_set_metadata, builder, key, value.c_str());
+  };
+  const bool tokens =
+      std::any_of(shape.families.begin(), shape.families.end(), [](const Family& f) { return !f.plain(); });
+  std::vector<std::string> families;
+  for (const Family& family : shape.families) families.push_back(family.text());
+  if (tokens) set("sidbeam.families", json_list(families));
+  if (!shape.begin.empty()) set("sidbeam.begin_tokens", json_list(shape.begin));
+  if (!shape.end.empty()) set("sidbeam.end_tokens", json_list(shape.end));
+  if (shape.token_base) set("sidbeam.token_base", std::to_string(*shape.token_base));
+}
+
+std::string joined(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+}  // namespace
+
+void add_rows(const Options& options, const CatalogueFiles& files, const Survey& survey, sidbeam_builder* builder) {
+  const auto source = open_source(files, survey.shape);
+  Feeder feeder(builder, survey, source->id_form());
+  int64_t rows = 0;
+  for (Batch batch; source->next(batch);) {
+    rows += static_cast<int64_t>(batch.size());
+    feeder.add(batch);
+    options.progress(SIDBEAM_PHASE_READ, source->done(), source->total());
+  }
+  if (rows != survey.rows) {
+    throw Failure("'" + options.input + "': " + std::to_string(rows) + " rows, expected " +
+                  std::to_string(survey.rows) + ": the file changed while it was read");
+  }
+  set_metadata(builder, survey.shape);
+}
+
+Catalogue::Catalogue(Options options)
+    : options_(std::move(options)), files_(options_), survey_(survey_catalogue(options_, files_)) {
+  for (const Family& family : survey_.shape.families) families_.push_back(family.text());
+}
+
+void Catalogue::add_to(sidbeam_builder* builder) const { add_rows(options_, files_, survey_, builder); }
+
+std::string Catalogue::summary() const {
+  const Shape& shape = survey_.shape;
+  const auto counted = [](size_t count, const char* what) { return std::string(what) + (count == 1 ? " " : "s "); };
+  std::string text = std::to_string(shape.levels) + (shape.levels == 1 ? " level, " : " levels, ");
+  const bool tokens =
+      std::any_of(shape.families.begin(), shape.families.end(), [](const Family& f) { return !f.plain(); });
+  if (tokens) text += (families_.size() == 1 ? "family " : "families ") + joined(families_) + ", ";
+  text += with_commas(survey_.rows) + (survey_.rows == 1 ? " item" : " items");
+  if (!shape.begin.empty()) text += ", " + counted(shape.begin.size(), "begin token") + joined(shape.begin);
+  if (!shape.end.empty()) text += ", " + counted(shape.end.size(), "end token") + joined(shape.end);
+  if (shape.token_base) text += ", token ids from " + std::to_string(*shape.token_base);
+  return text;
+}
+
+}  // namespace importer

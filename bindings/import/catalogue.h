@@ -1,0 +1,52 @@
+// A catalogue file from end to end: what is in it, and its rows into a builder.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_IMPORT_CATALOGUE_H
+#define SIDBEAM_IMPORT_CATALOGUE_H
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "source.h"
+
+namespace importer {
+
+// What one pass over a file finds.
+struct Survey {
+  Shape shape;
+  int32_t id_type = SIDBEAM_ID_I64;
+  int64_t rows = 0;
+};
+
+// An open file that has been surveyed. Not to be moved: its parts refer to each other.
+class Catalogue {
+ public:
+  explicit Catalogue(Options options);
+  Catalogue(const Catalogue&) = delete;
+  Catalogue& operator=(const Catalogue&) = delete;
+
+  void add_to(sidbeam_builder* builder) const;
+  void set_progress(decltype(Options::progress) progress) { options_.progress = std::move(progress); }
+
+  const std::string& format() const { return files_.format; }
+  const Survey& survey() const { return survey_; }
+  bool codes_from_data() const { return options_.shape.codes.empty(); }
+  // "<a_*>" of each level
+  const std::vector<std::string>& families() const { return families_; }
+  std::string summary() const;
+
+ private:
+  Options options_;
+  CatalogueFiles files_;
+  Survey survey_;
+  std::vector<std::string> families_;
+};
+
+// In survey.cc. Throws a Failure where the file is no catalogue.
+Survey survey_catalogue(const Options& options, const CatalogueFiles& files);
+// In add.cc.
+void add_rows(const Options& options, const CatalogueFiles& files, const Survey& survey, sidbeam_builder* builder);
+
+}  // namespace importer
+
+#endif

@@ -1,0 +1,31 @@
+// Names of fields, columns and arrays that people use.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_IMPORT_FIELDS_H
+#define SIDBEAM_IMPORT_FIELDS_H
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace importer {
+
+using Names = std::vector<std::string_view>;
+extern const Names kItemNames, kSidNames, kPriorityNames;
+
+// Whether it is one of them, in any case of ASCII letters.
+bool is_among(const Names& names, std::string_view name);
+
+// The place of the name that is asked for, or, for "", of the only one that is known; -1: none is known. Throws a
+// Failure where it is not there, comes twice, or two are known. `file` is where, quoted; `what` a field, a column or an
+// array.
+int find_field(const std::vector<std::string>& all, const std::string& asked, const Names& known,
+               const std::string& option, const std::string& file, const char* what);
+
+// A column per level: names that differ in a number alone, which counts from 0 or 1, and are otherwise in use for SIDs
+// ("c0", "code_1", "level2"). Their places in order of level; empty: none. Throws where two such groups are there.
+std::vector<int> find_level_columns(const std::vector<std::string>& all, const std::string& option,
+                                    const std::string& file);
+
+}  // namespace importer
+
+#endif

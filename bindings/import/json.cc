@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json.h"
+
+#include <algorithm>
+
+#include "failure.h"
+#include "family.h"
+#include "fields.h"
+#include "numbers.h"
+
+namespace importer {
+namespace {
+
+std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
+
+// What a message shows of a value.
+std::string shown(ondemand::value& value) {
+  const std::string_view raw = value.raw_json_token();
+  const size_t end = std::min(raw.find_last_not_of(" \t\r\n") + 1, size_t{60});
+  return std::string(raw.substr(0, end));
+}
+
+}  // namespace
+
+JsonReader::JsonReader(Sids& sids, const Options& options)
+    : sids_(sids),
+      options_(options),
+      item_{options.item_column, !options.item_column.empty(), "item_column"},
+      sid_{options.sid_columns, !options.sid_columns.empty(), "sid_columns"},
+      priority_{options.priority_column.empty() ? "priority" : options.priority_column, true, "priority_column"} {}
+
+void JsonReader::check(simdjson::error_code error) const {
+  if (error != simdjson::SUCCESS) sids_.fail(std::string("not JSON: ") + simdjson::error_message(error));
+}
+
+void JsonReader::fail_value(ondemand::value& value) const {
+  sids_.fail(shown(value) + ", expected a token such as \"<a_236>\" or an integer code");
+}
+
+void JsonReader::read_number(Batch& batch, ondemand::value& value) {
+  int64_t number = 0;
+  if (value.get_int64().get(number) == simdjson::SUCCESS) return sids_.number(batch, number);
+  double real = 0;
+  const auto code = value.get_double().get(real) == simdjson::SUCCESS ? whole(real) : std::nullopt;
+  if (!code) sids_.fail(shown(value) + ", expected an integer code");
+  sids_.number(batch, *code);
+}
+
+void JsonReader::read_sids(Batch& batch, ondemand::value value) {
+  ondemand::json_type type{};
+  check(value.type().get(type));
+  if (type == ondemand::json_type::array) {
+    ondemand::array list;
+    check(value.get_array().get(list));
+    return read_list(batch, list, true);
+  }
+  if (type == ondemand::json_type::string) {
+    std::string_view text;
+    check(value.get_string().get(text));
+    sids_.text(text);
+  } else if (type == ondemand::json_type::number) {
+    read_number(batch, value);
+  } else {
+    fail_value(value);
+  }
+  sids_.end_sid(batch);
+}
+
+// A SID's codes, or, in an outer list, several SIDs.
+void JsonReader::read_list(Batch& batch, ondemand::array list, bool outer) {
+  bool first = true, several = false, ended = false;
+  for (auto element : list) {
+    ondemand::value value;
+    check(element.get(value));
+    ondemand::json_type type{};
+    check(value.type().get(type));
+    if (type == ondemand::json_type::number) {
+      if (several) fail_value(value);
+      read_number(batch, value);
+    } else if (type == ondemand::json_type::string) {
+      std::string_view text;
+      check(value.get_string().get(text));
+      if (first) several = outer && is_several(text, scratch_);
+      if (several) {
+        sids_.text(text);
+        sids_.end_sid(batch);
+        ended = true;
+      } else {
+        sids_.token(text);
+      }
+    } else if (type == ondemand::json_type::array && outer && (first || (several && ended))) {
+      several = ended = true;
+      ondemand::array inner;
+      check(value.get_array().get(inner));
+      read_list(batch, inner, false);
+    } else {
+      fail_value(value);
+    }
+    first = false;
+  }
+  if (!several) sids_.end_sid(batch);
+}
+
+std::string_view JsonReader::read_item(ondemand::value value) {
+  ondemand::json_type type{};
+  check(value.type().get(type));
+  std::string_view name;
+  if (type == ondemand::json_type::number) {
+    name = value.raw_json_token();
+    name = name.substr(0, name.find_last_not_of(" \t\r\n") + 1);
+    if (!parse_canonical<int64_t>(name) && !parse_canonical<uint64_t>(name)) {
+      fail_field(item_, "a string or an integer");
+    }
+    int64_t number = 0;
+    uint64_t large = 0;
+    if (value.get_int64().get(number) != simdjson::SUCCESS) check(value.get_uint64().get(large));
+    return name;
+  }
+  if (type != ondemand::json_type::string) fail_field(item_, "a string or an integer");
+  check(value.get_string().get(name));
+  if (name.empty()) sids_.fail(in_quotes(item_.name) + ": empty id");
+  return name;
+}
+
+void JsonReader::fail_field(const Field& field, const std::string& expected) const {
+  sids_.fail(in_quotes(field.name) + ": expected " + expected);
+}
+
+// Whether the key is the field; two of the names in use are one too many.
+bool JsonReader::fits(Field& field, bool known, std::string_view key) {
+  if (key == field.name && !field.name.empty()) return true;
+  if (field.asked || !known) return false;
+  if (!field.name.empty()) {
+    sids_.fail("fields " + in_quotes(field.name) + " and " + in_quotes(key) + " both fit, expected " +
+               options_.named(field.option) + " to say which");
+  }
+  field.name = key;
+  return true;
+}
+
+JsonReader::Role JsonReader::role_of(std::string_view key) {
+  if (std::find(others_.begin(), others_.end(), key) != others_.end()) return Role::kOther;
+  if (fits(sid_, is_among(kSidNames, key), key)) return Role::kSid;
+  if (fits(item_, is_among(kItemNames, key), key)) return Role::kItem;
+  if (key == priority_.name) return Role::kPriority;
+  constexpr size_t kMost = 64;
+  if (others_.size() < kMost) others_.emplace_back(key);
+  return Role::kOther;
+}
+
+// Nobody can say which of two values of one key is meant.
+void JsonReader::check_keys() {
+  constexpr size_t kFew = 8;
+  if (keys_.size() <= kFew) {
+    for (size_t i = 1; i < keys_.size(); ++i) {
+      for (size_t j = 0; j < i; ++j) {
+        if (keys_[i] == keys_[j]) sids_.fail(in_quotes(keys_[i]) + " comes twice in one object");
+      }
+    }
+    return;
+  }
+  std::sort(keys_.begin(), keys_.end());
+  const auto twice = std::adjacent_find(keys_.begin(), keys_.end());
+  if (twice != keys_.end()) sids_.fail(in_quotes(*twice) + " comes twice in one object");
+}
+
+JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object, bool has_item) {
+  Record record;
+  bool found_sid = false;
+  keys_.clear();
+  for (auto field : object) {
+    std::string_view key;
+    check(field.unescaped_key().get(key));
+    keys_.push_back(key);
+    ondemand::value value;
+    check(field.value().get(value));
+    switch (has_item && !item_.asked && is_among(kItemNames, key) ? Role::kOther : role_of(key)) {
+      case Role::kSid:
+        if (found_sid) sids_.fail(in_quotes(key) + " comes twice in one object");
+        found_sid = true;
+        read_sids(batch, value);
+        break;
+      case Role::kItem:
+        record.item = read_item(value);
+        break;
+      case Role::kPriority:
+        if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(priority_, "an integer");
+        break;
+      default:
+        break;
+    }
+  }
+  check_keys();
+  const auto missing = [&](const Field& field, const char* usual, const std::string& expected) {
+    sids_.fail("no " + in_quotes(field.name.empty() ? usual : field.name) + " (" + options_.named(field.option) +
+               "), expected " + expected);
+  };
+  if (!found_sid) missing(sid_, "sid", "an array of codes");
+  if (record.item.empty() && !has_item) missing(item_, "item", "the item's id");
+  return record;
+}
+
+JsonText::JsonText(const InputFile& file) : text_(static_cast<size_t>(file.size())) {
+  file.read(0, text_.data(), file.size());
+  begin_ = file.head(3) == "\xef\xbb\xbf" ? 3 : 0;
+}
+
+simdjson::padded_string_view JsonText::view() const {
+  const size_t bytes = text_.size() - begin_;
+  return simdjson::padded_string_view(text_.data() + begin_, bytes, bytes + simdjson::SIMDJSON_PADDING);
+}
+
+int64_t JsonText::line_of(const char* at) const { return 1 + std::count(text_.data(), at, '\n'); }
+
+}  // namespace importer

@@ -1,0 +1,136 @@
+// Rows of a fixed number of codes: .npy [N, L], an array of an .npz, raw int32 [N, L].
+// Where lengths vary, a row ends with -1 (or NaN) for codes that it does not have.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+
+#include "failure.h"
+#include "fields.h"
+#include "source.h"
+#include "zip.h"
+
+namespace importer {
+namespace {
+
+class MatrixSource final : public Source {
+ public:
+  MatrixSource(const CatalogueFiles& files, const Shape& shape, const NpyArray& array)
+      : Source(files, shape), rows_(array), path_(array.path) {
+    huge_ = array.is_unsigned() && array.item_bytes == 8;
+    if (files.ids) ids_.emplace(*files.ids, rows_.rows(), path_);
+  }
+
+  void set_ids(const NpyArray& array) { ids_.emplace(array, rows_.rows(), path_); }
+  void set_priorities(const NpyArray& array) {
+    if (!array.is_integer() || array.shape != std::vector<int64_t>{rows_.rows()}) {
+      throw Failure("'" + array.path + "': shape " + array.shape_text() + " of '" + array.dtype + "', expected (" +
+                    std::to_string(rows_.rows()) + ",) integers");
+    }
+    priorities_.emplace(array);
+  }
+
+  IdForm id_form() const override { return ids_ ? ids_->form() : IdForm::kNone; }
+  int32_t levels() const override { return static_cast<int32_t>(std::min<int64_t>(rows_.columns(), INT32_MAX)); }
+  int64_t done() const override { return record_; }
+  int64_t total() const override { return rows_.rows(); }
+
+ protected:
+  bool read_record(Batch& batch) override {
+    if (record_ == rows_.rows()) return false;
+    const int64_t* const codes = rows_.next();
+    int64_t length = rows_.columns();
+    while (shape_.variable_length && length > 0 && is_missing(codes[length - 1])) --length;
+    for (int64_t i = 0; i < length; ++i) sids_.number(batch, checked(codes[i]));
+    sids_.end_sid(batch);
+    sids_.end_record(batch);
+    if (ids_) ids_->next(batch);
+    if (priorities_) batch.priorities.push_back(*priorities_->next());
+    ++record_;
+    return true;
+  }
+
+  std::string place() const override { return "'" + path_ + "': row " + std::to_string(record_); }
+
+ private:
+  bool is_missing(int64_t code) const { return !huge_ && (code == -1 || code == RowReader::kMissing); }
+
+  int64_t checked(int64_t code) const {
+    if (huge_ && code < 0) fail("code " + std::to_string(static_cast<uint64_t>(code)) + " is too large");
+    if (code == RowReader::kFraction) fail("a number that is not whole, expected integer codes");
+    if (code == RowReader::kMissing) fail("NaN, expected integer codes");
+    return code;
+  }
+
+  RowReader rows_;
+  std::string path_;
+  bool huge_ = false;
+  std::optional<IdReader> ids_;
+  std::optional<RowReader> priorities_;
+};
+
+void check_matrix(const NpyArray& array) {
+  if (!array.is_integer() && !array.is_float()) {
+    throw Failure("'" + array.path + "': dtype '" + array.dtype + "', expected integer codes");
+  }
+  if (array.shape.size() != 2) {
+    throw Failure("'" + array.path + "': shape " + array.shape_text() + ", expected (N, L)");
+  }
+  if (array.elements() == 0) {
+    throw Failure("'" + array.path + "': shape " + array.shape_text() + ", expected at least one SID of one code");
+  }
+}
+
+// The array of an .npz by its name, or, where there is none, by the names in use; -1: none of them.
+int find_array(const std::vector<ZipMember>& members, const CatalogueFiles& files, const std::string& name,
+               const Names& known, const char* option) {
+  std::vector<std::string> names;
+  for (const ZipMember& member : members) names.push_back(member.name.substr(0, member.name.rfind(".npy")));
+  return find_field(names, name, known, files.options.named(option), "'" + files.input.path() + "'", "array");
+}
+
+}  // namespace
+
+std::unique_ptr<Source> open_npy(const CatalogueFiles& files, const Shape& shape) {
+  const NpyArray array = read_any_npy(files.input, files.input.path(), 0, files.input.size());
+  check_matrix(array);
+  return std::make_unique<MatrixSource>(files, shape, array);
+}
+
+std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape) {
+  const std::vector<ZipMember> members = zip_members(files.input);
+  const Options& o = files.options;
+  const auto array = [&](int i) {
+    const ZipMember& member = members[static_cast<size_t>(i)];
+    return read_any_npy(files.input, files.input.path() + ":" + member.name, member.data_at, member.bytes);
+  };
+  int sid = find_array(members, files, o.sid_columns, kSidNames, "sid_columns");
+  if (sid < 0 && members.size() == 1) sid = 0;
+  if (sid < 0) {
+    throw Failure("'" + files.input.path() + "': which of its arrays has the SIDs cannot be told (" +
+                  o.named("sid_columns") + ")");
+  }
+  const NpyArray codes = array(sid);
+  check_matrix(codes);
+  auto source = std::make_unique<MatrixSource>(files, shape, codes);
+  const int item = find_array(members, files, o.item_column, kItemNames, "item_column");
+  if (item >= 0 && files.ids) throw UsageError(o.named("ids") + ": the file has ids of its own");
+  if (item >= 0) source->set_ids(array(item));
+  const int priority = find_array(members, files, o.priority_column, kPriorityNames, "priority_column");
+  if (priority >= 0) source->set_priorities(array(priority));
+  return source;
+}
+
+std::unique_ptr<Source> open_raw(const CatalogueFiles& files, const Shape& shape) {
+  if (shape.levels == 0) {
+    throw UsageError(files.options.named("levels") + ": raw rows need it, expected the number of codes of a row");
+  }
+  const int64_t levels = shape.levels, row = levels * 4, bytes = files.input.size();
+  if (bytes % row != 0) {
+    throw Failure("'" + files.input.path() + "': " + std::to_string(bytes) + " bytes, expected a multiple of " +
+                  std::to_string(row) + " (" + std::to_string(levels) + " codes of 4 bytes)");
+  }
+  return std::make_unique<MatrixSource>(files, shape,
+                                        NpyArray{files.input.path(), "<i4", {bytes / row, levels}, &files.input, 0, 4});
+}
+
+}  // namespace importer

@@ -1,0 +1,106 @@
+// A catalogue file being read: rows come in batches, in the order of the file, each checked as it comes.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef SIDBEAM_IMPORT_SOURCE_H
+#define SIDBEAM_IMPORT_SOURCE_H
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "batch.h"
+#include "options.h"
+#include "rows.h"
+#include "sids.h"
+
+namespace importer {
+
+// The files of a catalogue, open; sources read from them, any number of times.
+struct CatalogueFiles {
+  explicit CatalogueFiles(const Options& options);
+
+  const Options& options;
+  InputFile input;
+  std::unique_ptr<InputFile> ids;  // options.ids
+  std::string format;              // never auto
+};
+
+class Source : public Where {
+ public:
+  static constexpr size_t kBatch = size_t{1} << 16;
+
+  Source(const CatalogueFiles& files, const Shape& shape);
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
+
+  // The next rows, kBatch or a few more; false at the end.
+  bool next(Batch& batch);
+  virtual IdForm id_form() const = 0;
+  // Codes of every SID where the format says so before a row is read, else 0.
+  virtual int32_t levels() const { return 0; }
+  // Bytes or rows read, and to read, for a progress bar.
+  virtual int64_t done() const = 0;
+  virtual int64_t total() const = 0;
+  const Sids& sids() const { return sids_; }
+  std::string row() const override;
+
+ protected:
+  // Appends the rows of one record; false at the end.
+  virtual bool read_record(Batch& batch) = 0;
+  // The line that the record is in, or -1.
+  virtual int64_t line() const { return -1; }
+  // "'items.jsonl':17: item 'B07'"
+  std::string place() const override;
+  [[noreturn]] void fail(const std::string& what) const { sids_.fail(what); }
+  // The record is complete: its SIDs are those of the item.
+  void end_record(Batch& batch, std::string_view item);
+  // The item of the record, for messages, as soon as it is known.
+  void name_item(std::string_view item) { item_ = item; }
+
+  const Options& options_;
+  const InputFile& file_;
+  Shape shape_;
+  Sids sids_;
+  int64_t record_ = 0;  // its number, for formats without lines
+
+ private:
+  std::string_view item_;
+};
+
+// Ids from a file of their own: a .npy of integers, or text, one per line.
+class IdReader {
+ public:
+  // Throws unless there is one id per row.
+  IdReader(const InputFile& file, int64_t rows, const std::string& rows_path);
+  // Of an array.
+  IdReader(const NpyArray& array, int64_t rows, const std::string& rows_path);
+  IdForm form() const;
+  void next(Batch& batch);
+
+ private:
+  void use(const NpyArray& array);
+  void check_count(int64_t count, int64_t rows, const std::string& rows_path) const;
+
+  std::string path_;
+  std::optional<RowReader> numbers_;
+  bool unsigned_ = false;
+  std::optional<TextReader> text_;  // where there is no array
+  int64_t row_ = 0;
+};
+
+// The source of a format, or nullptr where there is none of that name; expected is the list of all names.
+std::unique_ptr<Source> open_source(const CatalogueFiles& files, const Shape& shape);
+
+std::unique_ptr<Source> open_objects(const CatalogueFiles& files, const Shape& shape);
+std::unique_ptr<Source> open_records(const CatalogueFiles& files, const Shape& shape);
+std::unique_ptr<Source> open_jsonl(const CatalogueFiles& files, const Shape& shape);
+std::unique_ptr<Source> open_csv(const CatalogueFiles& files, const Shape& shape);
+std::unique_ptr<Source> open_npy(const CatalogueFiles& files, const Shape& shape);
+std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape);
+std::unique_ptr<Source> open_raw(const CatalogueFiles& files, const Shape& shape);
+std::unique_ptr<Source> open_xllm(const CatalogueFiles& files, const Shape& shape);
+
+}  // namespace importer
+
+#endif

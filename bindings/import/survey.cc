@@ -1,0 +1,89 @@
+// One pass over a file, before there is a builder.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "catalogue.h"
+#include "failure.h"
+#include "numbers.h"
+
+namespace importer {
+namespace {
+
+// Ids that are all integers, as programs print them, are kept as integers.
+struct IdSurvey {
+  bool all_signed = true, all_unsigned = true;
+
+  void look(const Batch& batch) {
+    for (size_t row = 0; row < batch.size() && (all_signed || all_unsigned); ++row) {
+      const std::string_view name = batch.name(row);
+      if (all_signed && !parse_canonical<int64_t>(name)) all_signed = false;
+      if (all_unsigned && !parse_canonical<uint64_t>(name)) all_unsigned = false;
+    }
+  }
+
+  int32_t type(IdForm form, const Options& options) const {
+    if (options.text_ids) return SIDBEAM_ID_STRING;
+    if (form == IdForm::kUnsigned) return SIDBEAM_ID_U64;
+    if (form != IdForm::kText || all_signed) return SIDBEAM_ID_I64;
+    return all_unsigned ? SIDBEAM_ID_U64 : SIDBEAM_ID_STRING;
+  }
+};
+
+// What the options and the file's own header say.
+Shape given_shape(const Options& options, const CatalogueFiles& files) {
+  Shape shape = options.shape;
+  if (shape.levels == 0 && shape.codes.size() > 1) shape.levels = static_cast<int32_t>(shape.codes.size());
+  const int32_t levels = open_source(files, shape)->levels();
+  if (levels > 0 && shape.levels > 0 && shape.levels != levels && !shape.variable_length) {
+    throw Failure("'" + options.input + "': SIDs of " + std::to_string(levels) + " codes, expected " +
+                  std::to_string(shape.levels) + " (" + options.named(options.shape.levels > 0 ? "levels" : "codes") +
+                  ")");
+  }
+  if (shape.levels == 0) shape.levels = levels;
+  // Rows that are padded may be wider than that, but a row is read as a whole.
+  if (std::max(shape.levels, levels) > SIDBEAM_MAX_LEVELS) {
+    throw Failure("'" + options.input + "': SIDs of " + std::to_string(levels) + " codes, expected at most " +
+                  std::to_string(int{SIDBEAM_MAX_LEVELS}));
+  }
+  if (shape.codes.size() == 1 && shape.levels > 0) {
+    shape.codes.resize(static_cast<size_t>(shape.levels), shape.codes[0]);
+  }
+  return shape;
+}
+
+// Of numbers whose codes are known the header says all there is to say.
+bool needs_pass(const Source& source, const Shape& shape) {
+  return source.id_form() == IdForm::kText || shape.codes.empty() || shape.levels == 0 || source.levels() == 0;
+}
+
+}  // namespace
+
+Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
+  const Shape given = given_shape(options, files);
+  const auto source = open_source(files, given);
+  Survey survey{given, SIDBEAM_ID_I64, source->total()};
+  if (!needs_pass(*source, given)) {
+    survey.id_type = IdSurvey().type(source->id_form(), options);
+    survey.shape.families.assign(static_cast<size_t>(given.levels), Family{});
+    survey.shape.framed = true;
+    return survey;
+  }
+  IdSurvey ids;
+  survey.rows = 0;
+  for (Batch batch; source->next(batch);) {
+    if (source->id_form() == IdForm::kText) ids.look(batch);
+    survey.rows += static_cast<int64_t>(batch.size());
+    options.progress(SIDBEAM_PHASE_SURVEY, source->done(), source->total());
+  }
+  if (survey.rows == 0) throw Failure("'" + options.input + "': no SID in it, expected at least one");
+  if (given.codes.empty() && source->sids().look_like_token_ids()) {
+    throw Failure("'" + options.input + "': numbers of a range per level, as token ids are: expected " +
+                  options.named("token_base") + " (the first id of level 0) and " + options.named("codes") +
+                  ", or, if they are codes, " + options.named("codes") + " alone");
+  }
+  source->sids().finish(survey.shape);
+  survey.id_type = ids.type(source->id_form(), options);
+  return survey;
+}
+
+}  // namespace importer

@@ -1,0 +1,158 @@
+"""Catalogue files as people have them. SPDX-License-Identifier: Apache-2.0"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from typing import Any, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _native
+from .arrays import host
+from .arrow import Columns
+from .build import Build, Progress, Watched
+from .enums import MAX_LEVELS, IdType, Quotes, member
+from .errors import InvalidArgument
+from .runtime import Runtime, runtime_or_default
+
+Path = Union[str, os.PathLike[str]]
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportInfo:
+    """What a catalogue file was found to hold."""
+
+    format: str  #: "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"
+    summary: str  #: "3 levels, families <a_*> <b_*> <c_*>, 10,310 items": one line for people
+    codes: tuple[int, ...]  #: of each level
+    families: tuple[str, ...]  #: of each level's tokens, * for the code; "*": plain numbers
+    begin_tokens: str  #: of every SID, separated by spaces
+    end_tokens: str
+    rows: int  #: (SID, item) pairs
+    variable_length: bool
+    id_type: IdType
+    codes_from_data: bool  #: codes are 1 + the largest of the file
+
+
+@dataclasses.dataclass(frozen=True)
+class ImportOptions:
+    """Of :meth:`Index.from_file` and :meth:`Builder.add_file`; None and 0 ask for what the file says.
+
+    - ``format``: one of those of :attr:`ImportInfo.format`; None: by content. ``ids``: a file of the ids of npy and raw
+      rows.
+    - ``item_column``, ``sid_columns``, ``priority_column``: fields, columns or arrays; "c0,c1,c2" is a CSV column per
+      level, and a CSV file without names has numbers from "0" on. None: the names that people use.
+    - ``token_pattern``: families where the file does not tell them: "<a_*> <b_*>", or "<s{level}_*>" for all levels.
+    - ``token_base``: numbers are token ids, a range of ``codes`` per level; the first id of level 0.
+    - ``quotes``: of CSV: "auto", "rfc4180", "text".
+    """
+
+    format: Optional[str] = None
+    ids: Optional[Path] = None
+    item_column: Optional[str] = None
+    sid_columns: Optional[str] = None
+    priority_column: Optional[str] = None
+    token_pattern: Optional[str] = None
+    token_base: Optional[int] = None
+    quotes: Union[Quotes, str] = Quotes.AUTO
+
+    def columns(self) -> Columns:
+        """Of a table, whose columns are named likewise."""
+        names = None if self.sid_columns is None else self.sid_columns.split(",")
+        several = names is not None and len(names) > 1
+        return Columns(
+            None if several else self.sid_columns, names if several else None, self.item_column, self.priority_column
+        )
+
+    def check_table(self, levels: int) -> None:
+        """Refuses what only text and arrays are read by."""
+        for name in ("format", "ids", "token_pattern", "token_base"):
+            if getattr(self, name) is not None:
+                raise InvalidArgument(f"{name} is {getattr(self, name)!r}, expected None for a table of PyArrow's")
+        if member(Quotes, self.quotes) != Quotes.AUTO:
+            raise InvalidArgument(f"quotes is {self.quotes!r}, expected 'auto' for a table of PyArrow's")
+        if levels != 0:
+            raise InvalidArgument(f"levels is {levels}, expected 0: a table's columns say how many codes a SID has")
+
+
+class Import(Watched):
+    """A file that has been surveyed."""
+
+    __slots__ = ()
+    _set_cancel = staticmethod(_native.flat_import_cancel)
+    _get_progress = staticmethod(_native.flat_import_get_progress)
+
+    def __init__(
+        self,
+        path: Path,
+        options: ImportOptions,
+        *,
+        levels: int = 0,
+        codes: Union[None, int, Sequence[int], np.ndarray] = None,
+        variable_length: bool = False,
+        text_ids: bool = False,
+        progress: Optional[Progress] = None,
+        runtime: Optional[Runtime] = None,
+    ) -> None:
+        self._runtime = runtime_or_default(runtime)
+        self._handle = _native.flat_import_create()
+        base = -1 if options.token_base is None else options.token_base
+        if options.token_base is not None and base < 0:
+            raise InvalidArgument(f"token_base is {base}, expected a token id")
+        listed = None if codes is None else host(np.atleast_1d(np.asarray(codes)), np.int32, "codes")
+        arguments = (
+            os.fsencode(path),
+            levels,
+            listed,
+            bool(variable_length),
+            options.format,
+            None if options.ids is None else os.fsencode(options.ids),
+            options.item_column,
+            options.sid_columns,
+            options.priority_column,
+            options.token_pattern,
+            base,
+            member(Quotes, options.quotes),
+            bool(text_ids),
+        )
+        self._run(lambda: _native.flat_import_open(self._handle, *arguments), progress)
+
+    @property
+    def info(self) -> ImportInfo:
+        numbers, codes = np.zeros(_native.FLAT_IMPORT_COUNT, np.int64), np.zeros(MAX_LEVELS, np.int32)
+        _native.flat_import_get_info(self._handle, numbers, codes)
+        levels, rows, variable, id_type, from_data = numbers.tolist()
+        return ImportInfo(
+            self._text(_native.FLAT_IMPORT_FORMAT),
+            self._text(_native.FLAT_IMPORT_SUMMARY),
+            tuple(codes[:levels].tolist()),
+            tuple(self._text(_native.FLAT_IMPORT_FAMILY + level) for level in range(levels)),
+            self._text(_native.FLAT_IMPORT_BEGIN_TOKENS),
+            self._text(_native.FLAT_IMPORT_END_TOKENS),
+            rows,
+            bool(variable),
+            IdType(id_type),
+            bool(from_data),
+        )
+
+    def _text(self, which: int) -> str:
+        text = bytearray(_native.flat_import_text(self._handle, which, None))
+        _native.flat_import_text(self._handle, which, text)
+        return text.decode("utf-8", "replace")
+
+    def add_to(self, build: Build, progress: Optional[Progress] = None) -> None:
+        self._run(lambda: _native.flat_import_add_to(self._handle, build._handle), progress)
+
+
+BUILDER_OPTIONS = ("kinds", "collisions", "codebook", "hash_seed", "threads", "memory_limit", "allow_attribute_loss")
+
+
+def options_of(named: dict[str, Any], others: tuple[str, ...] = ()) -> tuple[ImportOptions, dict[str, Any]]:
+    """Of keyword arguments, and those that are called like the others; names the one that there is not."""
+    known = [field.name for field in dataclasses.fields(ImportOptions)]
+    for name in named:
+        if name not in known and name not in others:
+            raise TypeError(f"unexpected option {name!r}, expected one of {', '.join([*known, *others])}")
+    mine = {name: value for name, value in named.items() if name in known}
+    return ImportOptions(**mine), {name: value for name, value in named.items() if name not in known}
