@@ -9,7 +9,9 @@
 namespace sidbeam::runner {
 namespace {
 
-constexpr Activation kActivations[] = {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu};
+constexpr Activation kActivations[] = {Activation::kRelu, Activation::kGelu,      Activation::kGeluTanh,
+                                       Activation::kSilu, Activation::kQuickGelu, Activation::kMish,
+                                       Activation::kTanh};
 const Workers kPlain{CpuTarget::kBaseline, nullptr};
 
 double exactly(Activation activation, double x) {
@@ -22,6 +24,12 @@ double exactly(Activation activation, double x) {
       return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
     case Activation::kSilu:
       return x / (1.0 + std::exp(-x));
+    case Activation::kQuickGelu:
+      return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::kMish:
+      return x * std::tanh(std::log1p(std::exp(x)));
+    case Activation::kTanh:
+      return std::tanh(x);
   }
   return 0.0;
 }
