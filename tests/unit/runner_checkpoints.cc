@@ -238,7 +238,7 @@ TEST(RunnerCheckpoints, ThatAreTruncatedWhileTheyAreOpenedAreAnError) {
     } catch (const Failure& failure) {
       ++refused;
       EXPECT_EQ(failure.status, SIDBEAM_IO_ERROR) << failure.message;
-      EXPECT_NE(std::string(failure.message).find("model.safetensors': it ended at byte 9000"), std::string::npos)
+      EXPECT_NE(std::string(failure.message).find("model.safetensors': it ended at byte"), std::string::npos)
           << failure.message;
     }
     EXPECT_EQ(memory.live, 0);

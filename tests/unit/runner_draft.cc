@@ -332,7 +332,8 @@ TEST(RunnerDraft, WeightsThatAreNotFiniteAreRefused) {
   const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   const heads::TemporaryFile file;
   const auto write = [&](const oracle::DraftModel& model, sidbeam_error* err) {
-    return sidbeam_draft_head_write(file.path(), &heads::DraftFile(model, SIDBEAM_DTYPE_F32).weights, err);
+    const heads::DraftFile made(model, SIDBEAM_DTYPE_F32);
+    return sidbeam_draft_head_write(file.path(), &made.weights, err);
   };
   const auto refused = [&](const char* phrase, const auto& change) {
     oracle::DraftModel model = sound;
