@@ -2,8 +2,9 @@
 #ifndef SIDBEAM_FLAT_MODEL_H
 #define SIDBEAM_FLAT_MODEL_H
 
+/* base "": none. log_level -1: no log. */
 static inline flat_handle* flat_model_open(const char* folder, int32_t weights, int32_t device_type, int32_t device_id,
-                                           sidbeam_error* err) {
+                                           const char* base, int32_t log_level, sidbeam_error* err) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   sidbeam_model* model = NULL;
   flat_handle* handle;
@@ -12,6 +13,8 @@ static inline flat_handle* flat_model_open(const char* folder, int32_t weights, 
   config.weights = weights;
   config.device_type = device_type;
   config.device_id = device_id;
+  if (base != NULL && *base) config.base = base;
+  if (log_level >= SIDBEAM_LOG_WARNING) config.log = fl_log_put; /* warnings are all that it says */
   if (fl_runner_api->model_open(folder, &config, &model, err) != SIDBEAM_OK) return NULL;
   handle = fl_box(FLAT_MODEL, model);
   handle->device_type = device_type;

@@ -27,6 +27,8 @@ func (w Weights) String() string { return name(int32(w), "stored", "f32", "f16",
 type ModelConfig struct {
 	Weights Weights
 	Device  Device
+	Base    string   // folder of the model that a LoRA adapter changes; "": found beside the adapter's folder
+	Log     LogLevel // see SetLogger; a warning names the tensors that the file has and the config does not ask for
 }
 
 // Model is a model's weights: immutable, to be shared by every runner and goroutine. Runners hold what they need.
@@ -37,28 +39,30 @@ type Model struct {
 
 // ModelInfo is what a model is.
 type ModelInfo struct {
-	Family                          string // "t5", "llama", "qwen2" or "qwen3"
+	Family                          string // as the config's model_type: "t5", "qwen3"
 	Layers                          int    // of the decoder
 	EncoderLayers                   int    // 0: a decoder alone
 	Hidden, Heads, KVHeads, HeadDim int
 	Weights                         Weights // of the matrices, as held
 	Vocabulary                      int64   // token ids are 0 .. Vocabulary-1
-	MaxPositions                    int64   // that the config names; 0: none
+	MaxPositions                    int64   // that the config names, or its attention's window if less; 0: none
 	Parameters                      int64   // elements of all weights
 	MemoryBytes                     int64
 }
 
-// OpenModel opens the folder of a checkpoint: config.json, and model.safetensors or its shards, of a T5, Llama, Qwen2
-// or Qwen3. Nothing of the folder is needed afterwards. Errors: IOError, Corrupt (the message names the tensor that is
-// missing or has another shape), Unsupported (another family, a setting that is not implemented, or no
-// libsidbeam_runner.so.1), NoDevice, OutOfMemory.
+// OpenModel opens the folder of a checkpoint: config.json, and model.safetensors or its shards, of a T5, mT5, umT5,
+// Llama, Mistral, Qwen2, Qwen3 or Phi-3, or of a LoRA adapter of one, which is merged. Nothing of the folder is needed
+// afterwards. Errors: IOError, Corrupt (the message names the tensor that is missing, has another shape or is not
+// finite), InvalidArgument (16-bit weights do not hold a number), Unsupported (another family, a setting that is not
+// implemented, or no libsidbeam_runner.so.1), NoDevice, OutOfMemory.
 func OpenModel(folder string, config ModelConfig) (*Model, error) {
-	if err := firstError(checkABI(), cText("folder", folder)); err != nil {
+	if err := firstError(checkABI(), cText("folder", folder), cText("base", config.Base)); err != nil {
 		return nil, err
 	}
 	f := newFailure()
 	box := native.Flat_model_open(folder, int(config.Weights), int(config.Device.Type), saturate(config.Device.ID),
-		f.bytes())
+		config.Base, int(config.Log)-1, f.bytes())
+	drainLog()
 	if err := f.done(); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,6 +57,44 @@ func run(t testing.TB, runner *sidbeam.Runner, request sidbeam.Request) *sidbeam
 	result, err := runner.Run(context.Background(), request)
 	must(t, err)
 	return result
+}
+
+// copyModel is the tiny model with one text of its config in place of another.
+func copyModel(t *testing.T, from, to string) string {
+	t.Helper()
+	tinyModel(t) // skips
+	folder := t.TempDir()
+	for _, name := range []string{"config.json", "model.safetensors"} {
+		bytes, err := os.ReadFile(filepath.Join(os.Getenv("SIDBEAM_MODEL"), name))
+		must(t, err)
+		if name == "config.json" {
+			bytes = []byte(strings.Replace(string(bytes), from, to, 1))
+		}
+		must(t, os.WriteFile(filepath.Join(folder, name), bytes, 0o600))
+	}
+	return folder
+}
+
+func TestWhatIsLeftOfAModelIsLogged(t *testing.T) {
+	folder := copyModel(t, `"num_hidden_layers": 2`, `"num_hidden_layers": 1`)
+	var said []string
+	sidbeam.SetLogger(func(level sidbeam.LogLevel, message string) {
+		if level != sidbeam.LogWarnings {
+			t.Errorf("level %d", level)
+		}
+		said = append(said, message)
+	})
+	defer sidbeam.SetLogger(nil)
+	for _, level := range []sidbeam.LogLevel{sidbeam.LogOff, sidbeam.LogErrors, sidbeam.LogWarnings} {
+		model, err := sidbeam.OpenModel(folder, sidbeam.ModelConfig{Log: level})
+		must(t, err)
+		must(t, model.Close())
+	}
+	if len(said) != 1 || !strings.Contains(said[0], "asks for none of 9 tensors, which are left: model.layers.1.") {
+		t.Errorf("expected one message, got %q", said)
+	}
+	_, err := sidbeam.OpenModel(folder, sidbeam.ModelConfig{Base: folder})
+	fails(t, err, sidbeam.InvalidArgument, "no adapter_config.json")
 }
 
 func TestModel(t *testing.T) {

@@ -2,11 +2,12 @@
  *
  *   open a model -> create a runner -> [ run, or submit -> done ] per request -> close -> destroy, release
  *
- * It loads a generative recommender's own checkpoint (config.json and safetensors of T5, Llama, Qwen2 or Qwen3), reads
- * the prompt once on one row, and writes SIDs by beam search over a constraint, a level per pass. The prompt's keys and
- * values are stored once and shared by all beams; beams find what they wrote themselves through lists of ancestors, so
- * that nothing is moved between levels (xGR's xAttention; attention.h has it as a function). Requests wait in one
- * bounded queue for a lane, which is what one batch needs of memory and, on a GPU, a stream (xSchedule).
+ * It loads a generative recommender's own checkpoint (config.json and safetensors of T5, mT5, umT5, Llama, Mistral,
+ * Qwen2, Qwen3 or Phi-3, or a LoRA adapter of one), reads the prompt once on one row, and writes SIDs by beam search
+ * over a constraint, a level per pass. The prompt's keys and values are stored once and shared by all beams; beams find
+ * what they wrote themselves through lists of ancestors, so that nothing is moved between levels (xGR's xAttention;
+ * attention.h has it as a function). Requests wait in one bounded queue for a lane, which is what one batch needs of
+ * memory and, on a GPU, a stream (xSchedule).
  *
  *   sidbeam_model_config weights = SIDBEAM_MODEL_CONFIG_INIT;
  *   TRY(sidbeam_model_open("model", &weights, &model, &err));
@@ -73,31 +74,49 @@ typedef struct sidbeam_model_config {
   /* SIDBEAM_DEVICE_CPU and 0, or SIDBEAM_DEVICE_CUDA and a device's number. */
   int32_t device_type, device_id;
   const sidbeam_allocator* allocator; /* copied; of the weights on the CPU. NULL: that of the C library */
+  /* The folder of the model that an adapter changes, see sidbeam_model_open(). NULL: found beside it. */
+  const char* base;
+  /* Called during the call, on its thread, as the log of sidbeam_runtime_config is: a warning names the tensors that
+   * the file has and config.json does not ask for (more layers, biases), the first five of them. NULL: no log. */
+  void (*log)(void* context, int32_t level, const char* message);
+  void* log_context;
 } sidbeam_model_config;
 #define SIDBEAM_MODEL_CONFIG_INIT \
-  { (uint32_t)sizeof(sidbeam_model_config), SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL }
+  { (uint32_t)sizeof(sidbeam_model_config), SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL, NULL, NULL, NULL }
 
 typedef struct sidbeam_model_info {
   uint32_t struct_size;   /* sizeof(sidbeam_model_info), set by the caller */
-  char family[16];        /* "t5", "llama", "qwen2" or "qwen3" */
+  char family[16];        /* "t5", "mt5", "umt5", "llama", "mistral", "qwen2", "qwen3" or "phi3" */
   int32_t layers;         /* of the decoder */
   int32_t encoder_layers; /* 0: a decoder alone */
   int32_t hidden, heads, kv_heads, head_dim;
   int32_t weights;       /* SIDBEAM_WEIGHTS_* as held; of the matrices */
   int64_t vocabulary;    /* rows of the embedding: token ids are 0 .. vocabulary-1 */
-  int64_t max_positions; /* that the config names; 0: none */
+  int64_t max_positions; /* that the config names, or its attention's window if that is less; 0: none */
   int64_t parameters;    /* elements of all weights */
-  int64_t memory_bytes;  /* that the model holds */
+  int64_t memory_bytes;  /* that the model holds now: the first runner with NORMALIZE_FULL on the CPU adds to it */
 } sidbeam_model_info;
 #define SIDBEAM_MODEL_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_model_info), {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens the folder of a checkpoint: config.json, and model.safetensors or the shards that model.safetensors.index.json
- * names. Its weights are mapped while they are packed: a file that is truncated during the call is SIGBUS. Nothing of
- * it is needed afterwards. *out gets one reference.
- * Errors: INVALID_ARGUMENT (config), IO_ERROR, CORRUPT (a file that is not what its name says, a tensor of another
- * shape, one that is missing: the message names it), UNSUPPORTED (a model of another family, a setting that is not
- * implemented), NO_DEVICE, OUT_OF_MEMORY. */
+ * names, of F64, F32, F16 or BF16. Names may be under "module." or "_orig_mod.", and without "model."; a model saved
+ * without its output layer must be tied. The weights are read piece by piece while they are packed, in no more memory
+ * than they come to and some MiB: a file that is truncated during the call is IO_ERROR. Nothing of it is needed
+ * afterwards. *out gets one reference.
+ *
+ * A folder with adapter_config.json and adapter_model.safetensors is that of a LoRA adapter (PEFT), which is merged
+ * with the model that it changes: that of config.base, or the same folder's, or one beside the folder that is called as
+ * the last part of base_model_name_or_path.
+ *
+ * All weights must be finite, and in the type in which they are held: others, which would give scores to some requests
+ * and none to others, or pass for 8-bit integers, are refused. A mixture of experts (qwen3_moe) is another family: its
+ * rows would have to be grouped by expert between the products.
+ *
+ * Errors: INVALID_ARGUMENT (config; a weight that its 16 bits do not hold), IO_ERROR, CORRUPT (a file that is not what
+ * its name says, a tensor of another shape, one that is missing, a weight that is not finite: the message names the
+ * tensor and the element), UNSUPPORTED (a model of another family, a setting that is not implemented, an adapter
+ * without its base; GGUF or pytorch_model.bin, with the line that converts them), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_model_open(
     const char* folder, const sidbeam_model_config* config, sidbeam_model** out, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_model_get_info(

@@ -412,7 +412,7 @@ static void what_the_system_says_becomes_one_line(void) {
 
 /* This program names no folder of the runner's library. */
 static void without_the_runner_a_model_says_so(void) {
-  CHECK(flat_model_open("model", SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err) == NULL);
+  CHECK(flat_model_open("model", SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL, -1, &err) == NULL);
   CHECK_INT(err.code, SIDBEAM_UNSUPPORTED);
   CHECK(strstr(err.message, "the runner's library cannot be loaded: libsidbeam_runner.so.1") != NULL);
 }
@@ -421,7 +421,7 @@ static void without_the_runner_a_model_says_so(void) {
 static void a_runner_that_is_older_than_the_binding_is_refused(void) {
   void* const older = dlopen(OLDER_RUNNER, RTLD_NOW | RTLD_LOCAL);
   CHECK(older != NULL);
-  CHECK(flat_model_open("model", SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err) == NULL);
+  CHECK(flat_model_open("model", SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL, -1, &err) == NULL);
   CHECK_INT(err.code, SIDBEAM_UNSUPPORTED);
   CHECK(strstr(err.message, "libsidbeam_runner.so.1 has a table of ") != NULL);
   CHECK(strstr(err.message, "it is older than this binding") != NULL);

@@ -34,7 +34,7 @@ static flat_handle* make_runner(const runs* s, int32_t lanes, int32_t lane_threa
 
 static runs make_runs(int32_t lanes, int32_t lane_threads, int32_t adjust) {
   runs s = {make_rig(1), NULL, NULL, NULL};
-  OKAY(s.model = flat_model_open(TINY_MODEL, SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err));
+  OKAY(s.model = flat_model_open(TINY_MODEL, SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL, -1, &err));
   OKAY(s.runner = make_runner(&s, lanes, lane_threads, adjust, 0));
   OKAY(s.events = flat_runner_events(s.runner, &err));
   return s;
@@ -146,7 +146,7 @@ static void drafts_change_rounds_alone(void) {
   numbers[FLAT_RUNNER_BEAMS] = BEAMS;
   numbers[FLAT_RUNNER_DRAFT_BEAMS] = BEAMS + 2;
   flat_free(s.runner);
-  OKAY(draft = flat_model_open(TINY_MODEL, SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, &err));
+  OKAY(draft = flat_model_open(TINY_MODEL, SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL, -1, &err));
   OKAY(s.runner = create(&s, draft, numbers));
   flat_close(draft);
   const found got = run(&s);

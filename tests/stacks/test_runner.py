@@ -18,7 +18,19 @@ transformers = pytest.importorskip("transformers", reason="transformers is not i
 import conftest  # noqa: F401
 import sidbeam
 
-FAMILIES = ["t5", "llama", "qwen2", "qwen3"]
+# The classes of each, with and without an output layer.
+FAMILIES = {
+    "t5": "T5",
+    "mt5": "MT5",
+    "umt5": "UMT5",
+    "llama": "Llama",
+    "mistral": "Mistral",
+    "qwen2": "Qwen2",
+    "qwen3": "Qwen3",
+    "phi3": "Phi3",
+}
+T5S = ("t5", "mt5", "umt5")
+ACTIVATIONS = ["relu", "gelu", "gelu_new", "gelu_python", "quick_gelu", "silu", "mish", "tanh"]
 SEEDS = range(6)
 LEVELS, SCORE, APART = 3, 1e-4, 2e-4
 
@@ -29,6 +41,10 @@ def random_rope(rng: random.Random) -> dict[str, object]:
         [
             {"rope_type": "default"},
             {"rope_type": "linear", "factor": rng.choice([2.0, 3.7])},
+            {"rope_type": "dynamic", "factor": rng.choice([2.0, 3.7])},
+            {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": rng.choice([40, 64])}
+            | rng.choice([{}, {"attention_factor": 1.3}, {"beta_fast": 8.0, "beta_slow": 0.5, "truncate": False}])
+            | rng.choice([{}, {"mscale": 0.7, "mscale_all_dim": 1.2}]),
             {
                 "rope_type": "llama3",
                 "factor": 8.0,
@@ -45,9 +61,9 @@ def random_config(family: str, rng: random.Random):
     head_dim = rng.choice([4, 8, 10])
     sizes = {"vocab_size": rng.randint(40, 150), "eos_token_id": None, "bos_token_id": None, "pad_token_id": 0}
     tied = rng.random() < 0.5
-    if family == "t5":
+    if family in T5S:
         layers = rng.randint(1, 3)
-        return transformers.T5Config(
+        return getattr(transformers, FAMILIES[family] + "Config")(
             **sizes,
             d_model=rng.choice([24, 40]),
             d_kv=head_dim,
@@ -57,12 +73,14 @@ def random_config(family: str, rng: random.Random):
             num_decoder_layers=rng.randint(1, layers),  # generate() has caches for as many as the encoder's
             relative_attention_num_buckets=rng.choice([8, 16, 32]),
             relative_attention_max_distance=rng.choice([20, 32, 128]),
-            feed_forward_proj=rng.choice(["relu", "gated-gelu", "gated-silu"]),
+            feed_forward_proj=rng.choice(["", "gated-"]) + rng.choice(ACTIVATIONS),
             tie_word_embeddings=tied,
             decoder_start_token_id=rng.randint(0, 3),
         )
     sizes |= {
-        "hidden_size": heads * head_dim if family == "qwen2" else rng.choice([24, 40]),
+        "hidden_size": heads * head_dim if family in ("qwen2", "phi3") else rng.choice([24, 40]),
+        "hidden_act": rng.choice(ACTIVATIONS),
+        "max_position_embeddings": 256,
         "intermediate_size": rng.choice([32, 56]),
         "num_hidden_layers": rng.randint(1, 3),
         "num_attention_heads": heads,
@@ -71,9 +89,15 @@ def random_config(family: str, rng: random.Random):
         "rope_parameters": random_rope(rng),
         "tie_word_embeddings": tied,
     }
+    if family == "phi3":
+        sizes["rope_parameters"] = {"rope_type": "default", "rope_theta": 500.0}
+        return transformers.Phi3Config(**sizes, sliding_window=rng.choice([None, 200]))
     if family == "qwen2":
-        return transformers.Qwen2Config(**sizes)
+        windows = rng.choice([{}, {"use_sliding_window": True, "sliding_window": 180, "max_window_layers": 1}])
+        return transformers.Qwen2Config(**sizes, **windows)
     sizes["head_dim"] = head_dim
+    if family == "mistral":
+        return transformers.MistralConfig(**sizes, sliding_window=rng.choice([None, 160]))
     if family == "qwen3":
         return transformers.Qwen3Config(**sizes, attention_bias=rng.random() < 0.5)
     return transformers.LlamaConfig(**sizes, attention_bias=rng.random() < 0.5, mlp_bias=rng.random() < 0.5)
@@ -85,13 +109,8 @@ def random_model(family: str, seed: int):
     torch.manual_seed(seed)
     config = random_config(family, rng)
     config._attn_implementation = "eager"
-    kind = {
-        "t5": transformers.T5ForConditionalGeneration,
-        "llama": transformers.LlamaForCausalLM,
-        "qwen2": transformers.Qwen2ForCausalLM,
-        "qwen3": transformers.Qwen3ForCausalLM,
-    }[family]
-    model = kind(config).eval()
+    head = "ForConditionalGeneration" if family in T5S else "ForCausalLM"
+    model = getattr(transformers, FAMILIES[family] + head)(config).eval()
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             noise = torch.randn(parameter.shape)

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +19,10 @@
 
 namespace sidbeam::runner {
 
-inline constexpr const char* kModels[] = {"t5_relu", "t5_gated", "llama", "llama_linear", "qwen2", "qwen3"};
+inline constexpr const char* kModels[] = {"t5_relu", "t5_gated", "llama", "llama_linear", "qwen2", "qwen3",
+                                          "mistral", "phi3",     "yarn",  "mt5",          "umt5"};
+// Those that a device runs: all but the last.
+inline constexpr std::span<const char* const> kDeviceModels(kModels, std::size(kModels) - 1);
 inline constexpr int32_t kVocabulary = 50, kSequences = 3, kLevels = 4;
 
 inline std::string model_folder(const std::string& name) { return std::string(SIDBEAM_TEST_MODELS "/") + name; }
@@ -31,14 +36,15 @@ struct Values {
 };
 inline std::map<std::string, Values> read_values(const std::string& path) {
   const Mapping mapping(open_file(path.c_str()), path.c_str(), false);
-  const Safetensors file(path.c_str(), {mapping.data(), static_cast<size_t>(mapping.size())});
+  const Safetensors file(path.c_str(), {mapping.data(), static_cast<size_t>(mapping.size())}, mapping.size());
   std::map<std::string, Values> all;
   for (int64_t i = 0; i < file.size(); ++i) {
     const StoredTensor tensor = file.at(i);
     Values& values = all[std::string(tensor.name)];
     values.shape.assign(tensor.shape.begin(), tensor.shape.end());
-    values.values.resize(tensor.bytes.size() / sizeof(float));
-    if (!values.values.empty()) std::memcpy(values.values.data(), tensor.bytes.data(), tensor.bytes.size());
+    values.values.resize(static_cast<size_t>(tensor.bytes) / sizeof(float));
+    if (!values.values.empty())
+      std::memcpy(values.values.data(), mapping.data() + tensor.place, static_cast<size_t>(tensor.bytes));
   }
   return all;
 }

@@ -171,6 +171,10 @@ TEST(RunnerConfig, ReadsActivations) {
   EXPECT_EQ(act("gelu_new"), Activation::kGeluTanh);
   EXPECT_EQ(act("gelu_pytorch_tanh"), Activation::kGeluTanh);
   EXPECT_EQ(act("swish"), Activation::kSilu);
+  EXPECT_EQ(act("gelu_python"), Activation::kGelu);
+  EXPECT_EQ(act("quick_gelu"), Activation::kQuickGelu);
+  EXPECT_EQ(act("mish"), Activation::kMish);
+  EXPECT_EQ(act("tanh"), Activation::kTanh);
   const auto t5 = [](const char* name) { return read(with("t5-small", {{"feed_forward_proj", name}})); };
   EXPECT_TRUE(t5("gated-silu").gated && t5("gated-silu").activation == Activation::kSilu);
   EXPECT_TRUE(!t5("gelu").gated && t5("gelu").activation == Activation::kGelu);
@@ -217,9 +221,63 @@ TEST(RunnerConfig, ReadsRope) {
   EXPECT_EQ(read(absent).rope.original, 131072.0);
 }
 
+TEST(RunnerConfig, ReadsScaledRopes) {
+  const Json yarn = {{"type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 32768}};
+  const Rope rope = read(with("Qwen2.5-0.5B", {{"rope_scaling", yarn}})).rope;
+  EXPECT_EQ(rope.scaling, Rope::Scaling::kYarn);
+  EXPECT_TRUE(rope.factor == 4.0 && rope.original == 32768.0 && rope.beta_fast == 32.0 && rope.beta_slow == 1.0);
+  EXPECT_NEAR(rope.attention, 0.1 * std::log(4.0) + 1, 1e-9);
+  Json more = yarn;
+  more["beta_fast"] = 16, more["beta_slow"] = nullptr, more["truncate"] = false, more["factor"] = nullptr;
+  more["original_max_position_embeddings"] = 4096, more["mscale"] = 0.7, more["mscale_all_dim"] = 1.3;
+  const Rope other = read(with("Qwen2.5-0.5B", {{"rope_scaling", more}})).rope;
+  EXPECT_TRUE(other.beta_fast == 16.0 && other.beta_slow == 1.0 && !other.truncate && other.factor == 8.0);
+  EXPECT_NEAR(other.attention, (0.07 * std::log(8.0) + 1) / (0.13 * std::log(8.0) + 1), 1e-9);
+  more["attention_factor"] = 1.5;
+  EXPECT_EQ(read(with("Qwen2.5-0.5B", {{"rope_scaling", more}})).rope.attention, 1.5);
+  // Its base changes where positions exceed those named, which a runner's do not.
+  const Json dynamic = {{"rope_type", "dynamic"}, {"factor", 2.0}};
+  EXPECT_EQ(read(with("Qwen2.5-0.5B", {{"rope_scaling", dynamic}})).rope.scaling, Rope::Scaling::kNone);
+  Json unnamed = with("Qwen2.5-0.5B", {{"rope_scaling", dynamic}});
+  unnamed.erase("max_position_embeddings");
+  expect_corrupt("max_position_embeddings missing", unnamed);
+  EXPECT_EQ(read(with("Qwen2.5-0.5B", {{"rope_theta", nullptr}})).rope.theta, 10000.0);
+  EXPECT_EQ(
+      read(with("transformers-llama", {{"rope_parameters.rope_theta", nullptr}, {"rope_theta", 25.0}})).rope.theta,
+      25.0);
+}
+
+Json phi3(const Json& changes) {
+  Json json = with("Llama-3.2-1B", {{"model_type", "phi3"}, {"architectures", {"Phi3ForCausalLM"}}});
+  json.erase("rope_scaling");
+  for (const auto& [name, value] : changes.items()) json[name] = value;
+  return json;
+}
+
+TEST(RunnerConfig, KnowsTheFamiliesOfOthers) {
+  const ModelConfig fused = read(phi3({{"attention_bias", true}}));
+  EXPECT_TRUE(fused.family == Family::kPhi3 && fused.fused && !fused.qkv_bias && !fused.output_bias);
+  EXPECT_EQ(fused.max_positions, 131072);
+  EXPECT_EQ(read(phi3({{"sliding_window", 2047}})).max_positions, 2047);
+  const auto t5 = [](const char* type, const Json& changes) {
+    Json json = with("t5-small", {{"model_type", type}});
+    json.erase("architectures"), json.erase("feed_forward_proj");
+    for (const auto& [name, value] : changes.items()) json[name] = value;
+    return read(json);
+  };
+  const ModelConfig mt5 = t5("mt5", {{"tie_word_embeddings", true}}),
+                    umt5 = t5("umt5", {{"tie_word_embeddings", false}});
+  EXPECT_TRUE(mt5.gated && mt5.activation == Activation::kGeluTanh && mt5.tied && !mt5.bias_per_layer);
+  EXPECT_TRUE(umt5.gated && umt5.tied && umt5.bias_per_layer);
+  EXPECT_EQ(mt5.output_scale, 1.0F);
+  EXPECT_EQ(umt5.output_scale, static_cast<float>(1 / std::sqrt(512.0)));
+  expect_unsupported("model_type 'qwen3_moe', expected", with("Qwen3-0.6B", {{"model_type", "qwen3_moe"}}));
+}
+
 TEST(RunnerConfig, RefusesOtherRopes) {
-  for (const char* type : {"yarn", "dynamic", "longrope", "proportional", "su", "mrope"}) {
-    const std::string phrase = std::string("rope_type '") + type + "', expected default, linear or llama3";
+  for (const char* type : {"longrope", "proportional", "su", "mrope"}) {
+    const std::string phrase =
+        std::string("rope_type '") + type + "', expected default, linear, dynamic, yarn or llama3";
     expect_unsupported(phrase, with("Llama-3.2-1B", {{"rope_scaling.rope_type", type}}));
     expect_unsupported(phrase, with("Qwen3-0.6B", {{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}));
     expect_unsupported(phrase, with("transformers-qwen3", {{"rope_parameters.rope_type", type}}));
@@ -237,6 +295,9 @@ TEST(RunnerConfig, RefusesOtherRopes) {
   expect_corrupt("has no rope_scaling.factor", with("Qwen3-0.6B", {{"rope_scaling", {{"type", "linear"}}}}));
   expect_corrupt("rope_scaling an array, expected an object", with("Qwen3-0.6B", {{"rope_scaling", {1, 2}}}));
   expect_corrupt("rope_theta -1", with("Qwen3-0.6B", {{"rope_theta", -1}}));
+  expect_corrupt("has no rope_scaling.factor", with("Qwen3-0.6B", {{"rope_scaling", {{"type", "dynamic"}}}}));
+  expect_unsupported("rope_type 'linear', expected default",
+                     phi3({{"rope_scaling", {{"type", "linear"}, {"factor", 2}}}}));
   Json json = load("Llama-3.2-1B");
   json["rope_scaling"].erase("original_max_position_embeddings");
   json.erase("max_position_embeddings");
@@ -244,7 +305,8 @@ TEST(RunnerConfig, RefusesOtherRopes) {
 }
 
 TEST(RunnerConfig, RefusesOtherModels) {
-  expect_unsupported("model_type 'bert', expected t5, llama, qwen2 or qwen3", {{"model_type", "bert"}});
+  expect_unsupported("model_type 'bert', expected t5, mt5, umt5, llama, mistral, qwen2, qwen3 or phi3",
+                     {{"model_type", "bert"}});
   expect_corrupt("has no model_type, expected a string", Json::object());
   expect_corrupt("model_type 3, expected a string", {{"model_type", 3}});
   expect_unsupported("architectures 'LlamaForSequenceClassification', expected LlamaForCausalLM",
@@ -263,8 +325,8 @@ TEST(RunnerConfig, RefusesSettingsThatChangeTheArithmetic) {
   expect_unsupported("auto_map", with("Llama-3.2-1B", {{"auto_map", {{"AutoModelForCausalLM", "x.Y"}}}}));
   EXPECT_NO_THROW(read(with("Llama-3.2-1B", {{"auto_map", {{"AutoTokenizer", "x.Y"}}}})));
   expect_unsupported("pretraining_tp", with("Llama-3.2-1B", {{"pretraining_tp", 2}}));
-  expect_unsupported("hidden_act 'quick_gelu', expected", with("Llama-3.2-1B", {{"hidden_act", "quick_gelu"}}));
-  expect_unsupported("feed_forward_proj 'gated-tanh'", with("t5-small", {{"feed_forward_proj", "gated-tanh"}}));
+  expect_unsupported("hidden_act 'laplace', expected", with("Llama-3.2-1B", {{"hidden_act", "laplace"}}));
+  expect_unsupported("feed_forward_proj 'gated-selu'", with("t5-small", {{"feed_forward_proj", "gated-selu"}}));
   expect_unsupported("is_encoder_decoder false", with("t5-small", {{"is_encoder_decoder", false}}));
   expect_unsupported("is_encoder_decoder true", with("Qwen3-0.6B", {{"is_encoder_decoder", true}}));
   expect_unsupported("tie_encoder_decoder true", with("t5-small", {{"tie_encoder_decoder", true}}));
@@ -273,14 +335,30 @@ TEST(RunnerConfig, RefusesSettingsThatChangeTheArithmetic) {
   expect_unsupported("head_dim 63, expected an even one", with("Llama-3.2-1B", {{"head_dim", 63}}));
 }
 
-TEST(RunnerConfig, RefusesWindows) {
+// A window that no position can leave changes nothing.
+TEST(RunnerConfig, TakesAWindowAsALimitOfPositions) {
+  const auto positions = [](const char* name, const Json& changes) { return read(with(name, changes)).max_positions; };
   const Json on = {{"use_sliding_window", true}, {"sliding_window", 4096}, {"max_window_layers", 20}};
-  expect_unsupported("use_sliding_window true", with("Qwen2.5-0.5B", on));
-  expect_unsupported("use_sliding_window true", with("Qwen3-0.6B", on));
-  EXPECT_NO_THROW(read(with("Qwen2.5-0.5B", {{"use_sliding_window", true}, {"max_window_layers", 24}})));
-  EXPECT_NO_THROW(read(with("Qwen3-0.6B", {{"use_sliding_window", true}})));  // its window is null
-  expect_unsupported("layer_types 'sliding_attention'",
-                     with("transformers-qwen3", {{"layer_types", {"full_attention", "sliding_attention"}}}));
+  EXPECT_EQ(positions("Qwen2.5-0.5B", on), 4096);
+  EXPECT_EQ(positions("Qwen3-0.6B", on), 4096);
+  EXPECT_EQ(
+      positions("Qwen3-0.6B", {{"use_sliding_window", true}, {"sliding_window", 99999}, {"max_window_layers", 1}}),
+      40960);
+  EXPECT_EQ(positions("Qwen2.5-0.5B", {{"use_sliding_window", true}, {"max_window_layers", 24}}), 32768);
+  EXPECT_EQ(positions("Qwen3-0.6B", {{"use_sliding_window", true}}), 40960);  // its window is null
+  EXPECT_EQ(positions("transformers-qwen3",
+                      {{"layer_types", {"full_attention", "sliding_attention"}}, {"sliding_window", 17}}),
+            17);
+  const Json mistral = with("Llama-3.2-1B", {{"model_type", "mistral"}, {"architectures", {"MistralForCausalLM"}}});
+  EXPECT_EQ(read(mistral).max_positions, 4096);  // the family's, where none is named
+  Json plain = mistral;
+  plain["sliding_window"] = nullptr;
+  EXPECT_EQ(read(plain).max_positions, 131072);
+}
+
+TEST(RunnerConfig, RefusesOtherWindows) {
+  expect_unsupported("layer_types 'chunked_attention'",
+                     with("transformers-qwen3", {{"layer_types", {"full_attention", "chunked_attention"}}}));
   expect_corrupt("layer_types of 1 layers", with("transformers-qwen3", {{"layer_types", {"full_attention"}}}));
   expect_unsupported("sliding_window set", with("Llama-3.2-1B", {{"sliding_window", 4096}}));
   expect_unsupported("attention_chunk_size set", with("Llama-3.2-1B", {{"attention_chunk_size", 4096}}));
@@ -358,6 +436,7 @@ TEST(RunnerConfig, RefusesWhatIsNoJsonObject) {
   corrupt("is not JSON", "{\"rms_norm_eps\": 1e999}");
   corrupt("is not JSON", "{\"model_type\": \"\xff\"}");
   corrupt("is not JSON", "{} {}");
+  corrupt("is not JSON: it has a NUL at byte 23", std::string(R"({"model_type": "llama"})") + '\0' + "{}");
   corrupt("is not an object", "[]");
   corrupt("is not an object", "3");
   corrupt("has the field 'vocab_size' twice", R"({"vocab_size": 1, "vocab_size": 2})");

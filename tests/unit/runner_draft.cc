@@ -1,10 +1,14 @@
 // Draft heads against the oracle, which has equations 1-3 and Algorithm 3 in float64; and what holds for all of them.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <limits>
 
 #include "../cut_hash.h"
 #include "draft_rig.h"
+#include "runner/draft/head.h"
+#include "support/error.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -320,13 +324,61 @@ TEST(RunnerDraft, ARequestWithNanIsInErrorAndOthersAreNot) {
   EXPECT_EQ(bits_of(run_decoder(decoder, hidden.rows)), whole);
 }
 
-// Every code's embedding except one is infinite: some beams of each request go on, and still it is in error.
+// As a file of them is, whoever wrote it; a bias of -inf is a code that is never found.
+TEST(RunnerDraft, WeightsThatAreNotFiniteAreRefused) {
+  std::mt19937_64 random(52);
+  const HeadShape shape{{8, 8}, 12, 12, SIDBEAM_DRAFT_INPUT_BOTH, SIDBEAM_DRAFT_TRANSITION_RNN};
+  const oracle::DraftModel sound = random_head(shape, random);
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const heads::TemporaryFile file;
+  const auto write = [&](const oracle::DraftModel& model, sidbeam_error* err) {
+    const heads::DraftFile made(model, SIDBEAM_DTYPE_F32);
+    return sidbeam_draft_head_write(file.path(), &made.weights, err);
+  };
+  const auto refused = [&](const char* phrase, const auto& change) {
+    oracle::DraftModel model = sound;
+    change(model.layers[0]);
+    sidbeam_error err = SIDBEAM_ERROR_INIT;
+    EXPECT_EQ(write(model, &err), SIDBEAM_INVALID_ARGUMENT);
+    EXPECT_NE(std::string(err.message).find(phrase), std::string::npos) << err.message;
+  };
+  for (const double value : {infinity, -infinity, nan}) {
+    refused("weights.head_weights at level 0 is not finite at [0, 5]", [&](auto& layer) { layer.head[5] = value; });
+    refused("weights.embeddings at level 0 is not finite at [1, 0]", [&](auto& layer) { layer.embedding[12] = value; });
+  }
+  for (const double value : {infinity, nan})
+    refused("weights.head_biases at level 0 is not finite at [0, 3]", [&](auto& layer) {
+      layer.head_bias[1] = -infinity;
+      layer.head_bias[3] = value;
+    });
+
+  ASSERT_EQ(write(sound, nullptr), SIDBEAM_OK);
+  std::ifstream stream(file.path(), std::ios::binary);
+  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(stream)), {});
+  DraftHeader header = decode_draft_header(bytes);
+  WeightSection& section = header.sections.front();
+  const auto broken = static_cast<float>(nan);
+  std::memcpy(bytes.data() + section.offset + (24 + 2) * sizeof broken, &broken, sizeof broken);
+  section.checksum = weight_checksum(bytes.data() + section.offset, section.length);
+  const std::vector<uint8_t> head = encode_draft_header(header);
+  std::copy(head.begin(), head.end(), bytes.begin());
+  try {
+    (void)make_draft_head(bytes, default_allocator());
+    ADD_FAILURE() << "opened";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.status, SIDBEAM_CORRUPT);
+    EXPECT_STREQ(failure.message, "head_weight of level 0 is nan at [1, 2], expected finite numbers");
+  }
+}
+
+// With every code's embedding except one the logits overflow: some beams of each request go on, and still it is in
+// error.
 TEST(RunnerDraft, ARequestWithBadBeamsHasNone) {
   std::mt19937_64 random(51);
   const HeadShape shape{{8, 8}, 12, 12, SIDBEAM_DRAFT_INPUT_BOTH, SIDBEAM_DRAFT_TRANSITION_ADD};
   oracle::DraftModel model = random_head(shape, random);
   oracle::Vector& embedding = model.layers[0].embedding;
-  std::fill(embedding.begin() + 12, embedding.end(), std::numeric_limits<double>::infinity());
+  std::fill(embedding.begin() + 12, embedding.end(), 3.4e38);
   const handles::Runtime runtime = make_runtime();
   const handles::Index index = make_index(runtime.get(), shape.codes, random_sids(shape.codes, 50, random));
   const DraftHeadHandle head = make_head(model);

@@ -24,6 +24,12 @@ Checkpoint open_bytes(const Folder& folder, const std::string& bytes) {
   return Checkpoint(folder.path());
 }
 
+std::string bytes_of(const Checkpoint& checkpoint, const Weights& weights) {
+  std::string bytes(static_cast<size_t>(weights.elements * size_of(weights.type)), '\0');
+  checkpoint.read(weights, 0, weights.elements, bytes.data());
+  return bytes;
+}
+
 void expect_corrupt_bytes(const std::string& phrase, const std::string& bytes) {
   const Folder folder;
   expect_failure(SIDBEAM_CORRUPT, phrase, [&] { open_bytes(folder, bytes); });
@@ -46,12 +52,17 @@ TEST(RunnerSafetensors, GivesTensorsByName) {
   EXPECT_EQ(w.type, StoredType::kF32);
   EXPECT_EQ(w.elements, 6);
   float numbers[6];
-  std::memcpy(numbers, w.data, sizeof numbers);
+  checkpoint.read(w, 0, 6, numbers);
   EXPECT_EQ(numbers[0], 1.0F);
   EXPECT_EQ(numbers[5], 6.0F);
+  checkpoint.read(w, 4, 1, numbers);
+  EXPECT_EQ(numbers[0], 5.0F);
+  EXPECT_EQ(checkpoint.path_of(w), folder.path("model.safetensors"));
+  EXPECT_EQ(checkpoint.shape_of("w").size(), 2U);
+  EXPECT_TRUE(checkpoint.shape_of("x").empty());
   const Weights h = checkpoint.tensor("h", {1});
   EXPECT_EQ(h.type, StoredType::kF16);
-  EXPECT_EQ(std::memcmp(h.data, "ab", 2), 0);
+  EXPECT_EQ(bytes_of(checkpoint, h), "ab");
 }
 
 TEST(RunnerSafetensors, RefusesTensorsThatAreNotAsAskedFor) {
@@ -71,12 +82,12 @@ TEST(RunnerSafetensors, RefusesOtherTypesOnlyWhereTheyAreAskedFor) {
                                                          R"("i":{"dtype":"I8","shape":[2],"data_offsets":[0,2]},)"
                                                          R"("n":{"dtype":"NEW3","shape":[9,9],"data_offsets":[2,3]}})",
                                                          std::string("\1\2\3\4\5\6\7", 7)));
-  expect_failure(SIDBEAM_UNSUPPORTED, "has dtype I8, expected F32, F16 or BF16",
+  expect_failure(SIDBEAM_UNSUPPORTED, "has dtype I8, expected F64, F32, F16 or BF16",
                  [&] { (void)checkpoint.tensor("i", {2}); });
   expect_failure(SIDBEAM_UNSUPPORTED, "has dtype NEW3", [&] { (void)checkpoint.tensor("n", {9, 9}); });
   const Weights b = checkpoint.tensor("b", {2});  // at an odd offset
   EXPECT_EQ(b.type, StoredType::kBf16);
-  EXPECT_EQ(std::memcmp(b.data, "\4\5\6\7", 4), 0);
+  EXPECT_EQ(bytes_of(checkpoint, b), "\4\5\6\7");
 }
 
 TEST(RunnerSafetensors, TakesEmptyTensorsAndNone) {
@@ -103,6 +114,8 @@ TEST(RunnerSafetensors, RefusesFilesThatAreNone) {
   expect_corrupt_bytes("has a header that is not an object", safetensors("[]", ""));
   expect_corrupt_bytes("is not JSON", safetensors("{", ""));
   expect_corrupt_bytes("is not JSON", safetensors("{}{}", ""));
+  expect_corrupt_bytes("is not JSON: it has a NUL at byte 2", safetensors(std::string("{}\0{\"w\":3}", 10), ""));
+  expect_corrupt_bytes("is not JSON: it has a NUL at byte 2", safetensors(std::string("{}\0", 3), ""));
   expect_corrupt_bytes("is not JSON", safetensors(std::string("{\"\xc0\":1}"), ""));
   const Folder folder;
   folder.write("model.safetensors", std::string("\1\xe1\xf5\5\0\0\0\0{", 9));  // 100,000,001
@@ -193,8 +206,8 @@ TEST(RunnerShards, AreReadThroughTheIndex) {
                        R"("aa":"one.safetensors"}})");
   Checkpoint checkpoint(folder.path());
   EXPECT_EQ(checkpoint.size(), 2);
-  EXPECT_EQ(std::memcmp(checkpoint.tensor("aa", {1}).data, "aa", 2), 0);
-  EXPECT_EQ(std::memcmp(checkpoint.tensor("bb", {1}).data, "bb", 2), 0);
+  EXPECT_EQ(bytes_of(checkpoint, checkpoint.tensor("aa", {1})), "aa");
+  EXPECT_EQ(bytes_of(checkpoint, checkpoint.tensor("bb", {1})), "bb");
   expect_failure(SIDBEAM_CORRUPT, "has no tensor 'cc'", [&] { (void)checkpoint.tensor("cc", {1}); });
 }
 
@@ -215,6 +228,7 @@ TEST(RunnerShards, RefuseIndexesThatDoNotFit) {
     expect_failure(status, phrase, [&] { Checkpoint(folder.path()); });
   };
   refused("is not JSON", "");
+  refused("is not JSON: it has a NUL", std::string(R"({"weight_map":{"a":"one.safetensors"}})") + '\0' + "anything");
   refused("is not an object", "[]");
   refused("is not an object", "\"weight_map\"");
   refused("has no weight_map", "{}");
@@ -235,8 +249,49 @@ TEST(RunnerShards, MissingWeightsAreNamed) {
   const Folder folder;
   expect_failure(SIDBEAM_IO_ERROR, "has neither model.safetensors nor model.safetensors.index.json",
                  [&] { Checkpoint(folder.path()); });
-  folder.write("pytorch_model.bin", "");
-  expect_failure(SIDBEAM_IO_ERROR, "pytorch_model.bin is not read", [&] { Checkpoint(folder.path()); });
+}
+
+// The line names the class that opens the model, and the file that it reads.
+TEST(RunnerFormats, OtherFormatsAreRefusedWithTheLineThatConvertsThem) {
+  const auto refused = [](const std::string& phrase, const std::string& folder) {
+    expect_failure(SIDBEAM_UNSUPPORTED, phrase, [&] { refuse_other_formats(folder.c_str()); });
+  };
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    const Folder folder;
+    EXPECT_NO_THROW(refuse_other_formats(folder.path()));
+    folder.write(name, "");
+    refused(
+        "pytorch_model.bin alone, which is not read; in it, convert that: python3 -c \"from transformers import "
+        "AutoModelForCausalLM as M; M.from_pretrained('.').save_pretrained('.')\"",
+        folder.path());
+    folder.write("config.json", R"({"model_type":"umt5"})");
+    refused("AutoModelForSeq2SeqLM as M;", folder.path());
+    folder.write("model.safetensors", "");
+    EXPECT_NO_THROW(refuse_other_formats(folder.path()));
+  }
+  const Folder folder;
+  folder.write("q8.gguf", "");
+  folder.write("q4.gguf", "");
+  refused(
+      "GGUF weights, which are not read; in its folder, convert them: python3 -c \"from transformers import "
+      "AutoModelForCausalLM as M; M.from_pretrained('.', gguf_file='q4.gguf').save_pretrained('.')\"",
+      folder.path());
+  refused("gguf_file='q8.gguf'", folder.path("q8.gguf"));
+  EXPECT_NO_THROW(refuse_other_formats(folder.path("none.gguf").c_str()));
+}
+
+// What is there when the table is read may be gone when its numbers are.
+TEST(RunnerSafetensors, FilesThatEndWhileTheyAreReadAreAnError) {
+  const Folder folder;
+  const Checkpoint checkpoint = open_bytes(folder, good_file());
+  const Weights w = checkpoint.tensor("w", {2, 3});
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(folder.path("model.safetensors")));
+  std::filesystem::resize_file(folder.path("model.safetensors"), static_cast<uintmax_t>(size - 10));
+  float numbers[6];
+  expect_failure(SIDBEAM_IO_ERROR, "it ended at byte " + std::to_string(size - 10) + " while it was read",
+                 [&] { checkpoint.read(w, 0, 6, numbers); });
+  checkpoint.read(w, 0, 4, numbers);
+  EXPECT_EQ(numbers[3], 4.0F);
 }
 
 // A file of which every byte is damaged in turn is refused, or its tensors are as large as its data.
@@ -248,11 +303,11 @@ TEST(RunnerSafetensors, SurvivesAnyByte) {
       std::vector<uint8_t> bytes(good.begin(), good.end());
       bytes[at] = static_cast<uint8_t>(value);
       try {
-        const Safetensors table("damaged", bytes);
+        const Safetensors table("damaged", bytes, std::ssize(bytes));
         ++taken;
-        size_t total = 0;
-        for (int64_t i = 0; i < table.size(); ++i) total += table.at(i).bytes.size();
-        EXPECT_EQ(total, 26U);
+        int64_t total = 0;
+        for (int64_t i = 0; i < table.size(); ++i) total += table.at(i).bytes;
+        EXPECT_EQ(total, 26);
       } catch (const Failure& failure) {
         EXPECT_EQ(failure.status, SIDBEAM_CORRUPT) << failure.message;
       }

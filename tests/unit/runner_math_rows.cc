@@ -9,7 +9,9 @@
 namespace sidbeam::runner {
 namespace {
 
-constexpr Activation kActivations[] = {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu};
+constexpr Activation kActivations[] = {Activation::kRelu, Activation::kGelu,      Activation::kGeluTanh,
+                                       Activation::kSilu, Activation::kQuickGelu, Activation::kMish,
+                                       Activation::kTanh};
 const Workers kPlain{CpuTarget::kBaseline, nullptr};
 
 double exactly(Activation activation, double x) {
@@ -22,6 +24,12 @@ double exactly(Activation activation, double x) {
       return 0.5 * x * (1.0 + std::tanh(std::sqrt(2.0 / M_PI) * (x + 0.044715 * x * x * x)));
     case Activation::kSilu:
       return x / (1.0 + std::exp(-x));
+    case Activation::kQuickGelu:
+      return x / (1.0 + std::exp(-1.702 * x));
+    case Activation::kMish:
+      return x * std::tanh(std::log1p(std::exp(x)));
+    case Activation::kTanh:
+      return std::tanh(x);
   }
   return 0.0;
 }
@@ -134,8 +142,9 @@ TEST(RunnerRows, ActivationsGoToTheirLimitsAndKeepNan) {
       Floats2d x(1, 3);
       x.at(0, 0) = 1e4F, x.at(0, 1) = -1e4F, x.at(0, 2) = NAN;
       activate(workers, activation, x.rows());
-      EXPECT_EQ(x.at(0, 0), 1e4F);
-      EXPECT_NEAR(x.at(0, 1), 0.0F, 1e-30F);
+      const bool bounded = activation == Activation::kTanh;
+      EXPECT_EQ(x.at(0, 0), bounded ? 1.0F : 1e4F);
+      EXPECT_NEAR(x.at(0, 1), bounded ? -1.0F : 0.0F, 1e-30F);
       EXPECT_TRUE(std::isnan(x.at(0, 2)));
     }
   });

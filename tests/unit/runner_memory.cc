@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
 #include <new>
 
 #include "runner/formats/checkpoint.h"
 #include "runner/formats/config.h"
+#include "runner/models/model.h"
 #include "runner_folder.h"
 
 namespace {
@@ -122,13 +124,86 @@ TEST(RunnerMemory, StaysNearTheSizeOfTheHeader) {
     const std::vector<uint8_t> bytes(text.begin(), text.end());
     watch = {true, false, 0, 0, 0, 0, 0};
     try {
-      const Safetensors table("large", bytes);
+      const Safetensors table("large", bytes, std::ssize(bytes));
       EXPECT_GT(table.size(), 0);
     } catch (const Failure& failure) {
       EXPECT_EQ(failure.status, SIDBEAM_CORRUPT);
     }
     watch.on = false;
     EXPECT_LT(watch.most_bytes, int64_t{6} * kBytes) << header.substr(0, 40);
+  }
+}
+
+// Memory of the caller's, as much of it as there was at once.
+struct PeakMemory {
+  int64_t live = 0, most = 0;
+
+  static void* allocate(void* context, int64_t bytes, int64_t alignment) {
+    auto& self = *static_cast<PeakMemory*>(context);
+    self.live += bytes;
+    self.most = std::max(self.most, self.live);
+    return default_allocator().allocate(bytes, alignment);
+  }
+  static void release(void* context, void* memory, int64_t bytes, int64_t alignment) {
+    static_cast<PeakMemory*>(context)->live -= bytes;
+    default_allocator().release(memory, bytes, alignment);
+  }
+};
+
+// Pages that the process has at most from now on; 0 where the system does not tell.
+bool forget_peak() { return std::ofstream("/proc/self/clear_refs") << "5" << std::flush ? true : false; }
+int64_t peak_pages() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.rfind("VmHWM:", 0) == 0) return std::stoll(line.substr(6)) * 1024;
+  return 0;
+}
+
+// A file is never in memory beside what is packed of it, neither copied nor mapped: 64 MB of which half are embeddings.
+TEST(RunnerMemory, OpeningAModelTakesWhatItHoldsAndAPiece) {
+  constexpr int64_t kHidden = 1024, kTokens = 8192, kFfn = 2730;
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"llama","vocab_size":8192,"hidden_size":1024,"intermediate_size":2730,)"
+                              R"("num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":1,)"
+                              R"("tie_word_embeddings":true})");
+  std::string header = "{";
+  int64_t at = 0;
+  const auto add = [&](const std::string& name, std::initializer_list<int64_t> shape) {
+    int64_t bytes = 2;
+    for (const int64_t size : shape) bytes *= size;
+    header += (at == 0 ? "\"" : ",\"") + name + R"(":{"dtype":"BF16","shape":)" +
+              format_shape({shape.begin(), shape.size()}) + ",\"data_offsets\":[" + std::to_string(at) + "," +
+              std::to_string(at + bytes) + "]}";
+    at += bytes;
+  };
+  add("model.embed_tokens.weight", {kTokens, kHidden});
+  add("model.norm.weight", {kHidden});
+  for (const char* layer : {"model.layers.0.", "model.layers.1."}) {
+    const std::string path = layer;
+    for (const char* norm : {"input_layernorm.weight", "post_attention_layernorm.weight"}) add(path + norm, {kHidden});
+    for (const char* part : {"q", "o"}) add(path + "self_attn." + part + "_proj.weight", {kHidden, kHidden});
+    for (const char* part : {"k", "v"}) add(path + "self_attn." + part + "_proj.weight", {128, kHidden});
+    for (const char* part : {"gate", "up"}) add(path + "mlp." + part + "_proj.weight", {kFfn, kHidden});
+    add(path + "mlp.down_proj.weight", {kHidden, kFfn});
+  }
+  folder.write("model.safetensors", safetensors(header + "}", std::string(static_cast<size_t>(at), '\0')));
+  PeakMemory memory;
+  const sidbeam_allocator given = {(uint32_t)sizeof(sidbeam_allocator), &memory, PeakMemory::allocate,
+                                   PeakMemory::release};
+  sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
+  config.allocator = &given;
+  const bool watched = forget_peak();
+  const int64_t before = peak_pages();
+  watch = {true, false, 0, 0, 0, 0, 0};
+  const Ref<Model> model = Ref<Model>::adopt(open_model(folder.path(), config));
+  watch.on = false;
+  constexpr int64_t kPiece = int64_t{8} << 20;
+  const int64_t held = model->info().memory_bytes;
+  EXPECT_GT(held, at);
+  EXPECT_EQ(memory.live, held);
+  EXPECT_LT(memory.most + watch.most_bytes, held + kPiece);
+  if (watched) {
+    EXPECT_LT(peak_pages() - before, held + kPiece);
   }
 }
 

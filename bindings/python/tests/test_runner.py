@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import gc
+import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -75,6 +78,33 @@ def test_distinct_items() -> None:
     assert items == list(dict.fromkeys(result.items.tolist())) and len(items) < len(result.items)
     assert result.find_items(limit=2, distinct=True).tolist() == items[:2]
     assert len(result.find_items(limit_per_sid=1)) == 5
+
+
+def copy_model(folder: Any, **fields: Any) -> None:
+    config = json.loads((pathlib.Path(FOLDER) / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | fields))
+    shutil.copy(pathlib.Path(FOLDER) / "model.safetensors", folder)
+
+
+def test_what_is_left_of_a_file_is_logged(tmp_path: Any) -> None:
+    copy_model(tmp_path, num_hidden_layers=1)
+    said: list[tuple[sidbeam.LogLevel, str]] = []
+    sidbeam.Model.open(tmp_path, log=lambda level, message: said.append((level, message)))
+    assert len(said) == 1 and said[0][0] == sidbeam.LogLevel.WARNING
+    assert "config.json asks for none of 9 tensors, which are left: model.layers.1.input_layernorm.weight" in said[0][1]
+    said.clear()
+    sidbeam.Model.open(FOLDER, log=lambda level, message: said.append((level, message)))
+    sidbeam.Model.open(tmp_path)  # nobody asked
+    sidbeam.Model.open(FOLDER, log=lambda level, message: said.append((level, message)))
+    assert not said
+
+
+def test_a_base_is_that_of_an_adapter(tmp_path: Any) -> None:
+    with pytest.raises(sidbeam.InvalidArgument, match="config.base is given, expected NULL: .* no adapter_config.json"):
+        sidbeam.Model.open(FOLDER, base=FOLDER)
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "IA3"}')
+    with pytest.raises(sidbeam.IOFailure, match="adapter_model.safetensors"):
+        sidbeam.Model.open(tmp_path, base=FOLDER)
 
 
 def test_items_come_out_however_it_runs(index: sidbeam.Index, runner: sidbeam.Runner) -> None:

@@ -14,10 +14,8 @@
 namespace sidbeam::runner {
 namespace {
 
-int32_t dtype_of(StoredType type) {
-  return type == StoredType::kF32   ? SIDBEAM_DTYPE_F32
-         : type == StoredType::kF16 ? SIDBEAM_DTYPE_F16
-                                    : SIDBEAM_DTYPE_BF16;
+int32_t dtype_of(Dtype dtype) {
+  return dtype == Dtype::kF32 ? SIDBEAM_DTYPE_F32 : dtype == Dtype::kF16 ? SIDBEAM_DTYPE_F16 : SIDBEAM_DTYPE_BF16;
 }
 Dtype stored_type(int32_t dtype) {
   return dtype == SIDBEAM_DTYPE_F32 ? Dtype::kF32 : dtype == SIDBEAM_DTYPE_F16 ? Dtype::kF16 : Dtype::kBf16;
@@ -25,7 +23,7 @@ Dtype stored_type(int32_t dtype) {
 int64_t size_of(int32_t dtype) { return dtype == SIDBEAM_DTYPE_F32 ? 4 : 2; }
 
 // The type of all that is not int8; stored: that of a layer's first matrix.
-int32_t held_as(int32_t weights, StoredType stored) {
+int32_t held_as(int32_t weights, Dtype stored) {
   switch (weights) {
     case SIDBEAM_WEIGHTS_F32:
       return SIDBEAM_DTYPE_F32;
@@ -47,23 +45,20 @@ constexpr Names kLlamaNames{"q_proj", "k_proj", "v_proj", "o_proj"};
 
 class Loader {
  public:
-  Loader(const Checkpoint& checkpoint, const ModelConfig& config, DeviceArrays& arrays, int32_t dtype, bool int8)
-      : checkpoint_(checkpoint), config_(config), arrays_(arrays), dtype_(dtype), int8_(int8) {}
+  Loader(ModelTensors& tensors, const ModelConfig& config, DeviceArrays& arrays, int32_t dtype, bool int8)
+      : tensors_(tensors), config_(config), arrays_(arrays), dtype_(dtype), int8_(int8) {}
 
-  int64_t parameters() const { return parameters_; }
   const void* table(const std::string& name) {
-    const HostArray array = read(name, {config_.vocabulary, config_.hidden});
-    return arrays_.put(&array, 1, dtype_);
+    return put({tensors_.matrix(name, config_.vocabulary, config_.hidden)}, dtype_);
   }
   const float* vector(const std::string& name, int64_t size) {
-    const HostArray array = read(name, {size});
-    return static_cast<const float*>(arrays_.put(&array, 1, SIDBEAM_DTYPE_F32));
+    return static_cast<const float*>(put({tensors_.vector(name, size)}, SIDBEAM_DTYPE_F32));
   }
   std::vector<float> host_numbers(const std::string& name, int64_t rows, int64_t columns) {
-    const Weights stored = checkpoint_.tensor(name, {rows, columns});
-    parameters_ += stored.elements;
-    std::vector<float> values(static_cast<size_t>(stored.elements));
-    widen({stored.data, stored_type(dtype_of(stored.type)), rows, columns}, 0, stored.elements, values.data());
+    std::vector<float> values(static_cast<size_t>(rows * columns));
+    tensors_.read(tensors_.matrix(name, rows, columns), Dtype::kF32, [&](int64_t row, const Tensor& piece) {
+      widen(piece, 0, piece.outputs * columns, values.data() + row * columns);
+    });
     return values;
   }
   DeviceLayer llama_layer(const std::string& path);
@@ -74,57 +69,66 @@ class Loader {
     std::string name;
     int64_t outputs;
   };
-  HostArray read(const std::string& name, std::initializer_list<int64_t> shape) {
-    const Weights stored = checkpoint_.tensor(name, shape);
-    parameters_ += stored.elements;
-    return {stored.data, dtype_of(stored.type), stored.elements};
-  }
+  // The parts one after the other, as `dtype`.
+  const void* put(const std::vector<StoredRows>& parts, int32_t dtype);
   DeviceLinear linear(const std::vector<Part>& parts, int64_t inputs, bool bias);
-  void put_int8(const std::vector<HostArray>& parts, DeviceLinear& linear);
+  void put_int8(const std::vector<StoredRows>& parts, DeviceLinear& linear);
   DeviceAttention attention(const std::string& path, const Names& names);
 
-  const Checkpoint& checkpoint_;
+  ModelTensors& tensors_;
   const ModelConfig& config_;
   DeviceArrays& arrays_;
   int32_t dtype_;
   bool int8_;
-  int64_t parameters_ = 0;
 };
 
+const void* Loader::put(const std::vector<StoredRows>& parts, int32_t dtype) {
+  int64_t elements = 0, first = 0;
+  for (const StoredRows& part : parts) elements += part.rows * part.columns;
+  void* const array = arrays_.zeros(elements * size_of(dtype));
+  for (const StoredRows& part : parts) {
+    tensors_.read(part, stored_type(dtype), [&](int64_t row, const Tensor& piece) {
+      const HostArray from{piece.data, dtype_of(piece.dtype), piece.outputs * piece.inputs};
+      arrays_.write(array, first + row * part.columns, from, dtype);
+    });
+    first += part.rows * part.columns;
+  }
+  return array;
+}
+
 DeviceLinear Loader::linear(const std::vector<Part>& parts, int64_t inputs, bool bias) {
-  std::vector<HostArray> weights, biases;
+  std::vector<StoredRows> weights, biases;
   DeviceLinear linear;
   linear.inputs = inputs;
   for (const Part& part : parts) {
-    weights.push_back(read(part.name + ".weight", {part.outputs, inputs}));
-    if (bias) biases.push_back(read(part.name + ".bias", {part.outputs}));
+    weights.push_back(tensors_.matrix(part.name + ".weight", part.outputs, inputs));
+    if (bias) biases.push_back(tensors_.vector(part.name + ".bias", part.outputs));
     linear.outputs += part.outputs;
   }
   if (int8_) {
     put_int8(weights, linear);
   } else {
-    linear.weights = arrays_.put(weights.data(), static_cast<int32_t>(weights.size()), dtype_);
+    linear.weights = put(weights, dtype_);
   }
-  if (bias)
-    linear.bias =
-        static_cast<const float*>(arrays_.put(biases.data(), static_cast<int32_t>(biases.size()), SIDBEAM_DTYPE_F32));
+  if (bias) linear.bias = static_cast<const float*>(put(biases, SIDBEAM_DTYPE_F32));
   return linear;
 }
 
 // As on the CPU.
-void Loader::put_int8(const std::vector<HostArray>& parts, DeviceLinear& linear) {
+void Loader::put_int8(const std::vector<StoredRows>& parts, DeviceLinear& linear) {
   const auto inputs = static_cast<size_t>(linear.inputs), bytes = static_cast<size_t>(linear.outputs) * inputs;
   std::vector<int8_t> elements((bytes + 3) / 4 * 4);
   std::vector<float> scales, row(inputs);
-  for (const HostArray& part : parts) {
-    const Tensor tensor{part.data, stored_type(part.dtype), part.elements / linear.inputs, linear.inputs};
-    for (int64_t output = 0; output < tensor.outputs; ++output) {
-      widen(tensor, output * linear.inputs, linear.inputs, row.data());
-      const float scale = int8_scale(row.data(), linear.inputs);
-      std::transform(row.begin(), row.end(), elements.begin() + static_cast<std::ptrdiff_t>(scales.size() * inputs),
-                     [scale](float weight) { return int8_of(weight, scale); });
-      scales.push_back(scale);
-    }
+  for (const StoredRows& part : parts) {
+    tensors_.read(part, Dtype::kI8, [&](int64_t, const Tensor& piece) {
+      for (int64_t output = 0; output < piece.outputs; ++output) {
+        widen(piece, output * linear.inputs, linear.inputs, row.data());
+        const float scale = int8_scale(row.data(), linear.inputs);
+        std::transform(row.begin(), row.end(), elements.begin() + static_cast<std::ptrdiff_t>(scales.size() * inputs),
+                       [scale](float weight) { return int8_of(weight, scale); });
+        scales.push_back(scale);
+      }
+    });
   }
   linear.weights = arrays_.put_bytes_of(elements.data(), static_cast<int64_t>(elements.size() / 4), SIDBEAM_DTYPE_F32);
   linear.scales = arrays_.put(scales.data(), linear.outputs);
@@ -134,9 +138,10 @@ void Loader::put_int8(const std::vector<HostArray>& parts, DeviceLinear& linear)
 DeviceAttention Loader::attention(const std::string& path, const Names& names) {
   const int64_t queries = int64_t{config_.heads} * config_.head_dim,
                 keys = int64_t{config_.kv_heads} * config_.head_dim;
+  const std::vector<Part> fused = {{path + "qkv_proj", queries + 2 * keys}};
+  const std::vector<Part> parts = {{path + names.query, queries}, {path + names.key, keys}, {path + names.value, keys}};
   DeviceAttention weights;
-  weights.qkv = linear({{path + names.query, queries}, {path + names.key, keys}, {path + names.value, keys}},
-                       config_.hidden, config_.qkv_bias);
+  weights.qkv = linear(config_.fused ? fused : parts, config_.hidden, config_.qkv_bias);
   weights.output = linear({{path + names.output, config_.hidden}}, queries, config_.output_bias);
   if (config_.qk_norm) {
     weights.q_norm = vector(path + "q_norm.weight", config_.head_dim);
@@ -150,8 +155,9 @@ DeviceLayer Loader::llama_layer(const std::string& path) {
   layer.self = attention(path + "self_attn.", kLlamaNames);
   layer.self.norm = vector(path + "input_layernorm.weight", config_.hidden);
   layer.norm = vector(path + "post_attention_layernorm.weight", config_.hidden);
-  layer.in = linear({{path + "mlp.gate_proj", config_.ffn}, {path + "mlp.up_proj", config_.ffn}}, config_.hidden,
-                    config_.mlp_bias);
+  const std::vector<Part> fused = {{path + "mlp.gate_up_proj", 2 * int64_t{config_.ffn}}};
+  const std::vector<Part> parts = {{path + "mlp.gate_proj", config_.ffn}, {path + "mlp.up_proj", config_.ffn}};
+  layer.in = linear(config_.fused ? fused : parts, config_.hidden, config_.mlp_bias);
   layer.out = linear({{path + "mlp.down_proj", config_.hidden}}, config_.ffn, config_.mlp_bias);
   return layer;
 }
@@ -253,6 +259,11 @@ const void* DeviceArrays::put(const HostArray* parts, int32_t count, int32_t dty
   return keep(array, elements * size_of(dtype), arrays_, device_.release);
 }
 
+void DeviceArrays::write(void* array, int64_t first, const HostArray& part, int32_t dtype) {
+  sidbeam_error err = SIDBEAM_ERROR_INIT;
+  check_status(device_.write(device_id_, &part, array, first, dtype, &err), err);
+}
+
 const void* DeviceArrays::put_bytes_of(const void* data, int64_t elements, int32_t dtype) {
   const HostArray part{data, dtype, elements};
   return put(&part, 1, dtype);
@@ -270,17 +281,24 @@ const void* DeviceArrays::gather(const void* table, int64_t rows, int64_t column
   return keep(array, count * columns * size_of(dtype), arrays_, device_.release);
 }
 
-CudaModel::CudaModel(const Checkpoint& checkpoint, const ModelConfig& config, int32_t weights, int32_t device_id)
+CudaModel::CudaModel(ModelTensors& tensors, const ModelConfig& config, int32_t weights, int32_t device_id)
     : arrays_(load_runner_plugin().forward, device_id) {
-  const bool t5 = config.family == ModelConfig::Family::kT5;
+  const bool t5 = config.encoder_layers > 0;
+  if (config.bias_per_layer)
+    fail(SIDBEAM_UNSUPPORTED,
+         "config.device_type is SIDBEAM_DEVICE_CUDA, expected SIDBEAM_DEVICE_CPU for a model of family %s, of which "
+         "each "
+         "layer has a relative bias of its own",
+         name_of(config.family));
   const char* embedding = t5 ? "shared.weight" : "model.embed_tokens.weight";
-  const char* first = t5 ? "decoder.block.0.layer.0.SelfAttention.q.weight" : "model.layers.0.self_attn.q_proj.weight";
+  const char* first = t5             ? "decoder.block.0.layer.0.SelfAttention.q.weight"
+                      : config.fused ? "model.layers.0.self_attn.qkv_proj.weight"
+                                     : "model.layers.0.self_attn.q_proj.weight";
   model_.device_id = device_id;
   model_.config = config;
-  model_.dtype = held_as(
-      weights, checkpoint.tensor(first, {int64_t{config.heads} * config.head_dim, int64_t{config.hidden}}).type);
+  model_.dtype = held_as(weights, tensors.type_of(first));
   const bool int8 = weights == SIDBEAM_WEIGHTS_INT8;
-  Loader loader(checkpoint, config, arrays_, model_.dtype, int8);
+  Loader loader(tensors, config, arrays_, model_.dtype, int8);
   model_.embedding = loader.table(embedding);
   for (int32_t i = 0; i < config.encoder_layers; ++i)
     encoder_.push_back(loader.t5_layer("encoder.block." + std::to_string(i) + ".", false));
@@ -299,15 +317,14 @@ CudaModel::CudaModel(const Checkpoint& checkpoint, const ModelConfig& config, in
     encoder_buckets_ = buckets("encoder");
     decoder_buckets_ = buckets("decoder");
   }
-  const bool own_head = !config.tied || checkpoint.has("lm_head.weight");
-  head_ = own_head ? loader.table("lm_head.weight") : model_.embedding;
+  head_ = tensors.has_output_layer(config) ? loader.table("lm_head.weight") : model_.embedding;
 
   info_ = info_of(config,
                   int8                                ? SIDBEAM_WEIGHTS_INT8
                   : model_.dtype == SIDBEAM_DTYPE_F32 ? SIDBEAM_WEIGHTS_F32
                   : model_.dtype == SIDBEAM_DTYPE_F16 ? SIDBEAM_WEIGHTS_F16
                                                       : SIDBEAM_WEIGHTS_BF16,
-                  loader.parameters(), arrays_.bytes());
+                  tensors.parameters(), arrays_.bytes());
 }
 
 std::unique_ptr<Output> CudaModel::make_output(const Allocator& allocator, const OutputConfig& config) const {

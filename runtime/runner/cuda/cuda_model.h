@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "runner/cuda/forward_interface.h"
-#include "runner/formats/checkpoint.h"
 #include "runner/models/model.h"
+#include "runner/models/tensors.h"
 #include "support/device_process.h"
 
 namespace sidbeam::runner {
@@ -22,6 +22,8 @@ class DeviceArrays {
 
   // The parts one after the other, as `dtype` (SIDBEAM_DTYPE_*).
   const void* put(const HostArray* parts, int32_t count, int32_t dtype);
+  // Elements of an array of `dtype`, from `first` on.
+  void write(void* array, int64_t first, const HostArray& part, int32_t dtype);
   const void* put_bytes_of(const void* data, int64_t elements, int32_t dtype);
   const float* put(const float* values, int64_t count);
   // Rows of [rows, columns] on the device; -1 is a row of zeros.
@@ -53,8 +55,8 @@ class CudaModel final : public Model {
  public:
   // `weights`: SIDBEAM_WEIGHTS_*; all matrices are held as one type. INT8 is that of the layers alone: the output layer
   // stays as stored. Throws NO_DEVICE.
-  CudaModel(const Checkpoint& checkpoint, const ModelConfig& config, int32_t weights, int32_t device_id);
-  const sidbeam_model_info& info() const override { return info_; }
+  CudaModel(ModelTensors& tensors, const ModelConfig& config, int32_t weights, int32_t device_id);
+  sidbeam_model_info info() const override { return info_; }
   int32_t device_id() const override { return model_.device_id; }
   std::unique_ptr<Output> make_output(const Allocator& allocator, const OutputConfig& config) const override;
   void check_shared_kv(const sidbeam_shared_kv& kv) const override;

@@ -38,17 +38,13 @@ struct Stream {
   ~Stream() { cudaStreamDestroy(stream); }
 };
 
-void* upload(const Device& device, const HostArray* parts, int32_t count, int32_t dtype) {
-  const Current current(device);
-  int64_t elements = 0, widest = 0;
-  for (int32_t i = 0; i < count; ++i) {
-    elements += parts[i].elements;
+// `to` becomes the parts one after the other, as `dtype`.
+void write_parts(const HostArray* parts, int32_t count, int32_t dtype, uint8_t* to) {
+  int64_t widest = 0;
+  for (int32_t i = 0; i < count; ++i)
     if (parts[i].dtype != dtype) widest = std::max(widest, parts[i].elements * size_of(parts[i].dtype));
-  }
-  Owned out(elements * size_of(dtype));
   const Owned staging(widest);
   const Stream work;
-  auto* to = static_cast<uint8_t*>(out.data);
   for (int32_t i = 0; i < count; ++i) {
     const HostArray& part = parts[i];
     const auto bytes = static_cast<size_t>(part.elements * size_of(part.dtype));
@@ -60,6 +56,14 @@ void* upload(const Device& device, const HostArray* parts, int32_t count, int32_
     to += part.elements * size_of(dtype);
   }
   check(cudaStreamSynchronize(work.stream), "upload weights");
+}
+
+void* upload(const Device& device, const HostArray* parts, int32_t count, int32_t dtype) {
+  const Current current(device);
+  int64_t elements = 0;
+  for (int32_t i = 0; i < count; ++i) elements += parts[i].elements;
+  Owned out(elements * size_of(dtype));
+  write_parts(parts, count, dtype, static_cast<uint8_t*>(out.data));
   return out.give();
 }
 
@@ -91,6 +95,14 @@ sidbeam_status forward_gather(int32_t device_id, const void* table, int64_t rows
 sidbeam_status forward_upload(int32_t device_id, const HostArray* parts, int32_t count, int32_t dtype, void** out,
                               sidbeam_error* err) {
   return guarded(err, [&] { *out = upload(device_of(device_id), parts, count, dtype); });
+}
+
+sidbeam_status forward_write(int32_t device_id, const HostArray* part, void* array, int64_t first, int32_t dtype,
+                             sidbeam_error* err) {
+  return guarded(err, [&] {
+    const Current current(device_of(device_id));
+    write_parts(part, 1, dtype, static_cast<uint8_t*>(array) + first * size_of(dtype));
+  });
 }
 
 void forward_release(int32_t device_id, void* array) {

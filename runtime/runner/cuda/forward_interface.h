@@ -108,6 +108,9 @@ struct ForwardDevice {
   // Makes an array of `dtype` on the device, of the parts one after the other; waits for it.
   sidbeam_status (*upload)(int32_t device_id, const HostArray* parts, int32_t count, int32_t dtype, void** out,
                            sidbeam_error* err);
+  // Writes a part into an array of `dtype` on the device, from element `first` on; waits for it.
+  sidbeam_status (*write)(int32_t device_id, const HostArray* part, void* array, int64_t first, int32_t dtype,
+                          sidbeam_error* err);
   // Makes [count, columns] of rows of [rows, columns]; which: [count], host, -1 is zeros. Waits for it.
   sidbeam_status (*gather)(int32_t device_id, const void* table, int64_t rows, int64_t columns, int32_t dtype,
                            const int32_t* which, int64_t count, void** out, sidbeam_error* err);

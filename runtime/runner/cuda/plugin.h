@@ -12,6 +12,8 @@ sidbeam_status attention_workspace(const sidbeam_attention_args* args, int64_t* 
 sidbeam_status attention_run(const sidbeam_attention_args* args, sidbeam_error* err);
 sidbeam_status attention_permute(const sidbeam_attention_permute_args* args, sidbeam_error* err);
 
+sidbeam_status forward_write(int32_t device_id, const HostArray* part, void* array, int64_t first, int32_t dtype,
+                             sidbeam_error* err);
 sidbeam_status forward_upload(int32_t device_id, const HostArray* parts, int32_t count, int32_t dtype, void** out,
                               sidbeam_error* err);
 sidbeam_status forward_gather(int32_t device_id, const void* table, int64_t rows, int64_t columns, int32_t dtype,

@@ -163,6 +163,12 @@ __device__ inline float activated(ModelConfig::Activation activation, float x) {
       return 0.5F * x * (1.0F + erff(x * 0.70710678118654752F));
     case ModelConfig::Activation::kGeluTanh:
       return 0.5F * x * (1.0F + tanhf(0.79788456080286536F * (x + 0.044715F * x * x * x)));
+    case ModelConfig::Activation::kQuickGelu:
+      return x / (1.0F + expf(-1.702F * x));
+    case ModelConfig::Activation::kMish:
+      return x * tanhf(log1pf(expf(fminf(x, 20.0F))));
+    case ModelConfig::Activation::kTanh:
+      return tanhf(x);
     case ModelConfig::Activation::kSilu:
       break;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/draft/format.h"
 
+#include <cmath>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -23,6 +25,17 @@ std::vector<WeightSpec> weights_of(const DraftShape& shape) {
     specs.push_back({WeightKind::RecurrentBias, l, 1, shape.gates(), true});
   }
   return specs;
+}
+
+int64_t first_unfit_weight(format::WeightKind kind, const Tensor& weights) {
+  int64_t at = first_unfit(weights, weights.dtype);
+  if (at < 0 || kind != format::WeightKind::HeadBias) return at;
+  for (; at < weights.outputs * weights.inputs; ++at) {
+    float bias;
+    widen(weights, at, 1, &bias);
+    if (std::isnan(bias) || bias == HUGE_VALF) return at;
+  }
+  return -1;
 }
 
 const char* weight_name(WeightKind kind) {

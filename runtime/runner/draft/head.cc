@@ -13,24 +13,26 @@ namespace {
 
 using format::WeightKind;
 
-// The weights of one level, as they stand in the file.
+// Weights as they stand in the file; nothing where it has none such.
+Tensor tensor_of(const DraftHeader& header, std::span<const uint8_t> file, WeightKind kind, int32_t level) {
+  for (const WeightSpec& spec : weights_of(header.shape)) {
+    if (spec.kind != kind || spec.level != level) continue;
+    for (const WeightSection& section : header.sections) {
+      if (section.kind == kind && section.level == level)
+        return {file.data() + section.offset, header.shape.dtype, spec.rows, spec.columns};
+    }
+  }
+  return {};
+}
+
+// The weights of one level.
 struct LevelReader {
   const DraftHeader& header;
   std::span<const uint8_t> file;
   const Allocator& allocator;
   int32_t level;
 
-  // Nothing where the file has no such weights.
-  Tensor tensor(WeightKind kind) const {
-    for (const WeightSpec& spec : weights_of(header.shape)) {
-      if (spec.kind != kind || spec.level != level) continue;
-      for (const WeightSection& section : header.sections) {
-        if (section.kind == kind && section.level == level)
-          return {file.data() + section.offset, header.shape.dtype, spec.rows, spec.columns};
-      }
-    }
-    return {};
-  }
+  Tensor tensor(WeightKind kind) const { return tensor_of(header, file, kind, level); }
 
   Buffer<float> floats(WeightKind kind) const {
     const Tensor from = tensor(kind);
@@ -107,6 +109,19 @@ void fill_info(const DraftHeader& header, DraftHead& head) {
   info.codebook = head.shape.codebook.c_str();
 }
 
+void check_finite(const DraftHeader& header, std::span<const uint8_t> file) {
+  for (const WeightSpec& spec : weights_of(header.shape)) {
+    const Tensor tensor = tensor_of(header, file, spec.kind, spec.level);
+    const int64_t unfit = first_unfit_weight(spec.kind, tensor);
+    if (unfit < 0) continue;
+    float value;
+    widen(tensor, unfit, 1, &value);
+    fail(SIDBEAM_CORRUPT, "%s of level %d is %g at [%lld, %lld], expected finite numbers", weight_name(spec.kind),
+         spec.level, static_cast<double>(value), static_cast<long long>(unfit / spec.columns),
+         static_cast<long long>(unfit % spec.columns));
+  }
+}
+
 }  // namespace
 
 int64_t DraftLevel::memory_bytes() const {
@@ -117,6 +132,7 @@ int64_t DraftLevel::memory_bytes() const {
 DraftHead* make_draft_head(std::span<const uint8_t> file, const Allocator& allocator) {
   const DraftHeader header = decode_draft_header(file);
   check_weights(header, file);
+  check_finite(header, file);
   auto head = std::make_unique<DraftHead>();
   head->shape = header.shape;
   head->levels.resize(static_cast<size_t>(header.shape.levels));

@@ -83,6 +83,11 @@ std::vector<Array> arrays_of(const sidbeam_draft_weights& weights, const DraftSh
            list.name, spec.level, static_cast<long long>(spec.rows), static_cast<long long>(spec.columns));
     }
     const void* data = list.arrays[spec.level];
+    const int64_t unfit = first_unfit_weight(spec.kind, {data, shape.dtype, spec.rows, spec.columns});
+    if (unfit >= 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "weights.%s at level %d is not finite at [%lld, %lld], expected finite numbers",
+           list.name, spec.level, static_cast<long long>(unfit / spec.columns),
+           static_cast<long long>(unfit % spec.columns));
     const uint64_t bytes = spec.bytes(shape.dtype);
     arrays.push_back({{spec.kind, spec.level, true, 0, bytes, weight_checksum(data, bytes)}, data});
   }

@@ -2,7 +2,11 @@
 #include "runner/formats/checkpoint.h"
 
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
 
+#include "runner/formats/fields.h"
 #include "runner/formats/text_file.h"
 #include "support/error.h"
 
@@ -11,30 +15,83 @@ namespace {
 
 constexpr int64_t kMostIndexBytes = int64_t{16} << 20;
 
-int64_t size_of(StoredType type) { return type == StoredType::kF32 ? 4 : 2; }
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// The first of a folder's files, by name, that ends so; "": none, or no folder.
+std::string first_like(const char* folder, std::string_view end) {
+  std::error_code none;
+  std::string first;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
+    const std::string name = entry.path().filename().string();
+    if (ends_with(name, end) && (first.empty() || name < first)) first = name;
+  }
+  return first;
+}
+
+// The class of transformers that opens the model.
+const char* automatic_class(const char* folder) {
+  const std::string config = path_within(folder, "config.json");
+  if (!exists(config)) return "AutoModelForCausalLM";
+  const Fields fields(config);
+  const bool encodes = ends_with(ObjectReader(fields).text("model_type", ""), "t5");
+  return encodes ? "AutoModelForSeq2SeqLM" : "AutoModelForCausalLM";
+}
 
 }  // namespace
 
-Checkpoint::Checkpoint(const char* folder) : folder_(folder) {
-  const std::string single = path_within(folder_, "model.safetensors"), index = single + ".index.json";
+int64_t size_of(StoredType type) {
+  if (type == StoredType::kF64) return 8;
+  return type == StoredType::kF32 ? 4 : 2;
+}
+
+void refuse_other_formats(const char* folder) {
+  for (const char* ours : {"model.safetensors", "model.safetensors.index.json", "adapter_model.safetensors"})
+    if (exists(path_within(folder, ours))) return;
+  std::string where = folder, gguf = first_like(folder, ".gguf");
+  if (ends_with(where, ".gguf") && exists(where)) {  // a file in place of its folder
+    const size_t slash = where.rfind('/') + 1;       // of none: 0
+    gguf = where.substr(slash), where.erase(slash);
+  }
+  constexpr char kLine[] =
+      "python3 -c \"from transformers import %s as M; M.from_pretrained('.'%s%s%s).save_pretrained('.')\"";
+  const char* const automatic = automatic_class(folder);
+  char line[300];
+  if (!gguf.empty()) {
+    std::snprintf(line, sizeof line, kLine, automatic, ", gguf_file='", gguf.c_str(), "'");
+    fail(SIDBEAM_UNSUPPORTED, "'%.150s' has GGUF weights, which are not read; in its folder, convert them: %s", folder,
+         line);
+  }
+  if (!exists(path_within(folder, "pytorch_model.bin")) && !exists(path_within(folder, "pytorch_model.bin.index.json")))
+    return;
+  std::snprintf(line, sizeof line, kLine, automatic, "", "", "");
+  fail(SIDBEAM_UNSUPPORTED, "'%.150s' has pytorch_model.bin alone, which is not read; in it, convert that: %s", folder,
+       line);
+}
+
+Checkpoint::Checkpoint(const char* folder, const char* name) : folder_(folder) {
+  const std::string single = path_within(folder_, name), index = single + ".index.json";
   if (exists(single)) {
     add_file(single);
   } else if (exists(index)) {
     open_shards(index);
   } else {
-    const bool pickled = exists(path_within(folder_, "pytorch_model.bin")) ||
-                         exists(path_within(folder_, "pytorch_model.bin.index.json"));
-    fail(SIDBEAM_IO_ERROR, "'%.300s' has neither model.safetensors nor model.safetensors.index.json%s", folder,
-         pickled ? "; pytorch_model.bin is not read: save the model as safetensors" : "");
+    fail(SIDBEAM_IO_ERROR, "'%.300s' has neither %s nor %s.index.json", folder, name, name);
   }
 }
 
 void Checkpoint::add_file(std::string path) {
-  const InputFile file = open_file(path.c_str());
+  InputFile file = open_file(path.c_str());
   if (file.bytes == 0) fail(SIDBEAM_CORRUPT, "'%.300s' is empty, expected a safetensors file", path.c_str());
-  Mapping mapping(file, path.c_str(), false);
-  Safetensors table(path.c_str(), {mapping.data(), static_cast<size_t>(mapping.size())});
-  files_.push_back({std::move(path), std::move(mapping), std::move(table)});
+  uint8_t length[Safetensors::kLengthBytes];
+  const int64_t first = std::min<int64_t>(file.bytes, sizeof length);
+  read_file(file, path.c_str(), 0, length, first);
+  std::vector<uint8_t> head(
+      static_cast<size_t>(Safetensors::head_bytes({length, static_cast<size_t>(first)}, file.bytes)));
+  read_file(file, path.c_str(), 0, head.data(), std::ssize(head));
+  Safetensors table(path.c_str(), head, file.bytes);
+  files_.push_back({std::move(path), std::move(file), std::move(table)});
 }
 
 void Checkpoint::open_shards(const std::string& path) {
@@ -77,9 +134,21 @@ Weights Checkpoint::tensor(std::string_view name, std::span<const int64_t> shape
     fail(SIDBEAM_CORRUPT, "tensor '%s' of '%.200s' has shape %s, expected %s", label.c_str(), file->path.c_str(),
          format_shape(stored.shape).c_str(), format_shape(shape).c_str());
   if (stored.type == StoredType::kOther)
-    fail(SIDBEAM_UNSUPPORTED, "tensor '%s' of '%.200s' has dtype %s, expected F32, F16 or BF16", label.c_str(),
+    fail(SIDBEAM_UNSUPPORTED, "tensor '%s' of '%.200s' has dtype %s, expected F64, F32, F16 or BF16", label.c_str(),
          file->path.c_str(), std::string(stored.type_name.substr(0, 100)).c_str());
-  return {stored.type, stored.bytes.data(), static_cast<int64_t>(stored.bytes.size()) / size_of(stored.type)};
+  return {stored.type, stored.bytes / size_of(stored.type), static_cast<int32_t>(file - files_.data()), stored.place};
+}
+
+std::span<const int64_t> Checkpoint::shape_of(std::string_view name) const {
+  int64_t at = 0;
+  const File* file = find(name, &at);
+  return file == nullptr ? std::span<const int64_t>() : file->table.at(at).shape;
+}
+
+void Checkpoint::read(const Weights& weights, int64_t first, int64_t n, void* out) const {
+  const File& file = files_[static_cast<size_t>(weights.file)];
+  const int64_t size = size_of(weights.type);
+  read_file(file.input, file.path.c_str(), weights.place + first * size, out, n * size);
 }
 
 int64_t Checkpoint::size() const {

@@ -13,25 +13,32 @@
 
 namespace sidbeam::runner {
 
-// Dense, row-major elements of a checkpoint, of any alignment; valid as long as the Checkpoint.
+// Dense, row-major elements of a checkpoint, which read() reads.
 struct Weights {
   StoredType type = StoredType::kF32;  // not kOther
-  const void* data = nullptr;
   int64_t elements = 0;
+  int32_t file = 0;
+  int64_t place = 0;  // of the first byte
 };
 
 class Checkpoint {
  public:
-  // Maps the files and checks their tables, not the numbers. Throws Failure: IO_ERROR, CORRUPT.
-  explicit Checkpoint(const char* folder);
+  // Opens the files, of which `name` is the one or the first part of the shards' index, and checks their tables, not
+  // the numbers. Nothing is mapped: a file that is truncated meanwhile is an error, not a signal, and takes no more
+  // memory than what is read of it at a time. Throws Failure: IO_ERROR, CORRUPT.
+  explicit Checkpoint(const char* folder, const char* name = "model.safetensors");
 
   bool has(std::string_view name) const;
-  // Throws CORRUPT where there is no such tensor or it has another shape, UNSUPPORTED where it is neither F32, F16 nor
-  // BF16.
+  // Its shape, if there is such a tensor; else none.
+  std::span<const int64_t> shape_of(std::string_view name) const;
+  // Throws CORRUPT where there is no such tensor or it has another shape, UNSUPPORTED where its type is kOther.
   Weights tensor(std::string_view name, std::span<const int64_t> shape) const;
   Weights tensor(std::string_view name, std::initializer_list<int64_t> shape) const {
     return tensor(name, std::span<const int64_t>(shape.begin(), shape.size()));
   }
+  // Elements [first, first + n), as they are stored. Throws IO_ERROR.
+  void read(const Weights& weights, int64_t first, int64_t n, void* out) const;
+  const char* path_of(const Weights& weights) const { return files_[static_cast<size_t>(weights.file)].path.c_str(); }
 
   // All of them, in no promised order.
   int64_t size() const;
@@ -40,7 +47,7 @@ class Checkpoint {
  private:
   struct File {
     std::string path;
-    Mapping mapping;
+    InputFile input;
     Safetensors table;
   };
 
@@ -53,5 +60,12 @@ class Checkpoint {
   std::vector<File> files_;
   ShardIndex index_;  // without places: there is one file
 };
+
+// Bytes of an element; not of kOther.
+int64_t size_of(StoredType type);
+
+// Throws UNSUPPORTED, with the line that converts it, where there is no safetensors file but PyTorch's or GGUF's, or
+// `folder` is itself such a file.
+void refuse_other_formats(const char* folder);
 
 }  // namespace sidbeam::runner

@@ -8,6 +8,7 @@
 #include "runner/formats/fields.h"
 #include "runner/formats/text_file.h"
 #include "support/error.h"
+#include "support/portable_math.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -29,13 +30,17 @@ constexpr FamilyName kFamilies[] = {
     {Family::kLlama, "llama", {"LlamaForCausalLM", "LLaMAForCausalLM", "LlamaModel"}},
     {Family::kQwen2, "qwen2", {"Qwen2ForCausalLM", "Qwen2Model", nullptr}},
     {Family::kQwen3, "qwen3", {"Qwen3ForCausalLM", "Qwen3Model", nullptr}},
+    {Family::kMistral, "mistral", {"MistralForCausalLM", "MistralModel", nullptr}},
+    {Family::kPhi3, "phi3", {"Phi3ForCausalLM", "Phi3Model", nullptr}},
+    {Family::kMt5, "mt5", {"MT5ForConditionalGeneration", "MT5Model", nullptr}},
+    {Family::kUmt5, "umt5", {"UMT5ForConditionalGeneration", "UMT5Model", nullptr}},
 };
 
 const FamilyName& read_family(const ObjectReader& file) {
   const std::string type = file.text("model_type");
   for (const FamilyName& family : kFamilies)
     if (type == family.name) return family;
-  file.unsupported("model_type", quoted(type), "t5, llama, qwen2 or qwen3");
+  file.unsupported("model_type", quoted(type), "t5, mt5, umt5, llama, mistral, qwen2, qwen3 or phi3");
 }
 
 void check_architectures(const ObjectReader& file, const FamilyName& family) {
@@ -70,16 +75,19 @@ int32_t read_size(const ObjectReader& file, const char* name) {
 // The function `value`, of the field `name`, which says `whole`.
 Activation read_activation(const ObjectReader& file, const char* name, std::string_view value, std::string_view whole) {
   if (value == "relu") return Activation::kRelu;
-  if (value == "gelu") return Activation::kGelu;
+  if (value == "gelu" || value == "gelu_python") return Activation::kGelu;
   if (value == "gelu_new" || value == "gelu_pytorch_tanh" || value == "gelu_fast") return Activation::kGeluTanh;
   if (value == "silu" || value == "swish") return Activation::kSilu;
-  file.unsupported(name, quoted(whole), "relu, gelu, gelu_new or silu");
+  if (value == "quick_gelu") return Activation::kQuickGelu;
+  if (value == "mish") return Activation::kMish;
+  if (value == "tanh") return Activation::kTanh;
+  file.unsupported(name, quoted(whole), "relu, gelu, gelu_new, quick_gelu, silu, mish or tanh");
 }
 
 // "relu" or "gated-silu"; "gated-gelu" means gelu_new. Newer files repeat the result in two more fields.
 void read_feed_forward(const ObjectReader& file, ModelConfig& config) {
   constexpr char kName[] = "feed_forward_proj", kGated[] = "gated-";
-  const std::string value = file.text(kName, "relu");
+  const std::string value = file.text(kName, config.family == Family::kT5 ? "relu" : "gated-gelu");
   config.gated = value.rfind(kGated, 0) == 0;
   const std::string name = config.gated ? value.substr(sizeof kGated - 1) : value;
   config.activation = read_activation(file, kName, value == "gated-gelu" ? "gelu_new" : name, value);
@@ -107,11 +115,12 @@ int32_t read_start_token(const ObjectReader& file, const std::string& folder, in
 }
 
 // transformers ties the output layer unless the checkpoint has one, whatever tie_word_embeddings says; that decides on
-// the scale where scale_decoder_outputs does not.
+// a T5's scale where scale_decoder_outputs does not. An mT5 has none, an umT5 always has it.
 void read_t5_output(const ObjectReader& file, ModelConfig& config) {
   config.tied = true;
+  if (config.family == Family::kMt5) return;
   const bool tie = !file.has("tie_word_embeddings") || file.boolean("tie_word_embeddings", true);
-  if (file.boolean("scale_decoder_outputs", tie))
+  if (config.family == Family::kUmt5 || file.boolean("scale_decoder_outputs", tie))
     config.output_scale = static_cast<float>(1.0 / std::sqrt(static_cast<double>(config.hidden)));
 }
 
@@ -142,15 +151,82 @@ void read_t5(const ObjectReader& file, const std::string& folder, ModelConfig& c
   if (!file.boolean("is_encoder_decoder", true)) file.unsupported("is_encoder_decoder", "false", "true");
   read_t5_output(file, config);
   read_relative_positions(file, config);
+  config.bias_per_layer = config.family == Family::kUmt5;
   config.decoder_start_token = read_start_token(file, folder, config.vocabulary);
+}
+
+// The number, or `absent` where the field is null, too.
+double real_unless_null(const ObjectReader& file, const char* name, double lowest, double highest, double absent) {
+  return file.has(name) ? file.real(name, lowest, highest) : absent;
+}
+
+constexpr double kMostReal = 1e30;
+
+// Positions of the training before the scaling. The outer field counts first, as in transformers.
+double read_original(const ObjectReader& file, const ObjectReader& inner, const ModelConfig& config) {
+  constexpr char kName[] = "original_max_position_embeddings";
+  const double original = file.find(kName) != nullptr
+                              ? file.real(kName, 1, kMostReal)
+                              : inner.real(kName, 1, kMostReal, static_cast<double>(config.max_positions));
+  if (original == 0) inner.corrupt(kName, "missing", "it or max_position_embeddings");
+  return original;
+}
+
+void read_llama3(const ObjectReader& file, const ObjectReader& inner, ModelConfig& config) {
+  Rope& rope = config.rope;
+  rope.scaling = Rope::Scaling::kLlama3;
+  rope.factor = inner.real("factor", 1e-3, kMostReal);
+  rope.low_freq = inner.real("low_freq_factor", 1e-3, kMostReal);
+  rope.high_freq = inner.real("high_freq_factor", 1e-3, kMostReal);
+  if (rope.high_freq <= rope.low_freq) inner.corrupt("high_freq_factor", "at most low_freq_factor", "more");
+  rope.original = read_original(file, inner, config);
+}
+
+// The factor of an attention that sees `scale` times as far.
+double attention_of(double scale, double by) { return scale <= 1 ? 1.0 : 0.1 * by * portable_log(scale) + 1.0; }
+
+void read_yarn(const ObjectReader& file, const ObjectReader& inner, ModelConfig& config) {
+  Rope& rope = config.rope;
+  rope.scaling = Rope::Scaling::kYarn;
+  rope.original = read_original(file, inner, config);
+  rope.factor = real_unless_null(inner, "factor", 1e-3, kMostReal,
+                                 static_cast<double>(std::max<int64_t>(config.max_positions, 1)) / rope.original);
+  const double fast = real_unless_null(inner, "beta_fast", 0, 1e6, 0),
+               slow = real_unless_null(inner, "beta_slow", 0, 1e6, 0);
+  if (fast != 0) rope.beta_fast = fast;
+  if (slow != 0) rope.beta_slow = slow;
+  if (rope.theta == 1) inner.corrupt("rope_theta", "1", "another base");
+  rope.truncate = inner.boolean("truncate", true);
+  const double scale = real_unless_null(inner, "mscale", 0, 1e6, 0);
+  const double of_all = real_unless_null(inner, "mscale_all_dim", 0, 1e6, 0);
+  rope.attention = scale != 0 && of_all != 0 ? attention_of(rope.factor, scale) / attention_of(rope.factor, of_all)
+                                             : attention_of(rope.factor, 1);
+  rope.attention = real_unless_null(inner, "attention_factor", 1e-3, 1e6, rope.attention);
+}
+
+void read_scaling(const ObjectReader& file, const ObjectReader& inner, ModelConfig& config) {
+  const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
+  const bool phi3 = config.family == Family::kPhi3;  // transformers takes any other for its longrope
+  if (type == "default") return;
+  if (type == "llama3" && !phi3) return read_llama3(file, inner, config);
+  if (type == "yarn" && !phi3) return read_yarn(file, inner, config);
+  if (type == "linear" && !phi3) {
+    config.rope.scaling = Rope::Scaling::kLinear;
+    config.rope.factor = inner.real("factor", 1e-3, kMostReal);
+  } else if (type == "dynamic" && !phi3) {
+    // Begins beyond the positions that the config names, which are all that a runner has.
+    inner.real("factor", 1e-3, kMostReal);
+    if (config.max_positions == 0) file.corrupt("max_position_embeddings", "missing", "it, beside dynamic scaling");
+  } else {
+    inner.unsupported("rope_type", quoted(type), phi3 ? "default" : "default, linear, dynamic, yarn or llama3");
+  }
 }
 
 // rope_parameters (transformers 5) or rope_scaling, with rope_theta within or beside it.
 void read_rope(const ObjectReader& file, ModelConfig& config) {
   Rope& rope = config.rope;
-  constexpr double kMost = 1e30;
-  rope.theta = file.real("rope_theta", 1e-3, kMost, rope.theta);
-  if (file.real("partial_rotary_factor", 0.0, 1.0, 1.0) != 1.0)
+  rope.theta = real_unless_null(file, "rope_theta", 1e-3, kMostReal, rope.theta);
+  if (real_unless_null(file, "partial_rotary_factor", 0.0, 1.0, 1.0) != 1.0)
     file.unsupported("partial_rotary_factor", "other than 1", "1");
   const Field* scaling = file.object("rope_scaling");
   const Field* parameters = file.object("rope_parameters");
@@ -160,44 +236,37 @@ void read_rope(const ObjectReader& file, ModelConfig& config) {
   if (scaling == nullptr) return;
   const ObjectReader inner = file.within(*scaling);
   inner.check_scalars();
-  rope.theta = inner.real("rope_theta", 1e-3, kMost, rope.theta);
-  if (inner.real("partial_rotary_factor", 0.0, 1.0, 1.0) != 1.0)
+  rope.theta = real_unless_null(inner, "rope_theta", 1e-3, kMostReal, rope.theta);
+  if (real_unless_null(inner, "partial_rotary_factor", 0.0, 1.0, 1.0) != 1.0)
     inner.unsupported("partial_rotary_factor", "other than 1", "1");
-  const std::string type = inner.text("rope_type", inner.text("type", "default").c_str());
-  if (type == "default") return;
-  if (type != "linear" && type != "llama3") inner.unsupported("rope_type", quoted(type), "default, linear or llama3");
-  rope.factor = inner.real("factor", 1e-3, kMost);
-  rope.scaling = Rope::Scaling::kLinear;
-  if (type == "linear") return;
-  rope.scaling = Rope::Scaling::kLlama3;
-  rope.low_freq = inner.real("low_freq_factor", 1e-3, kMost);
-  rope.high_freq = inner.real("high_freq_factor", 1e-3, kMost);
-  if (rope.high_freq <= rope.low_freq) inner.corrupt("high_freq_factor", "at most low_freq_factor", "more");
-  // The outer field counts first, as in transformers.
-  constexpr char kOriginal[] = "original_max_position_embeddings";
-  rope.original = file.find(kOriginal) != nullptr
-                      ? file.real(kOriginal, 1, kMost)
-                      : inner.real(kOriginal, 1, kMost, static_cast<double>(config.max_positions));
-  if (rope.original == 0) inner.corrupt(kOriginal, "missing", "it or max_position_embeddings");
+  read_scaling(file, inner, config);
 }
 
-void check_attention(const ObjectReader& file, const ModelConfig& config) {
+// Of Qwen's layers from max_window_layers on; the types of layers say it, too.
+bool has_windows(const ObjectReader& file, const ModelConfig& config, const std::vector<std::string_view>& types) {
+  if (config.family == Family::kMistral || config.family == Family::kPhi3) return true;
+  if (!types.empty()) return std::find(types.begin(), types.end(), "sliding_attention") != types.end();
+  return file.boolean("use_sliding_window", false) &&
+         file.integer("max_window_layers", 0, kMostLayers, 28) < config.layers;
+}
+
+// A window that no position can reach the end of changes nothing: so it limits the positions.
+void read_window(const ObjectReader& file, ModelConfig& config) {
   const std::vector<std::string_view> types = file.texts("layer_types");
   for (const std::string_view type : types)
-    if (type != "full_attention" && type != "attention")
-      file.unsupported("layer_types", quoted(type), "full_attention in every layer");
+    if (type != "full_attention" && type != "attention" && type != "sliding_attention")
+      file.unsupported("layer_types", quoted(type), "full_attention or sliding_attention");
   if (!types.empty() && types.size() != static_cast<size_t>(config.layers))
     file.corrupt("layer_types", "of " + std::to_string(types.size()) + " layers", "num_hidden_layers of them");
-  if (config.family == Family::kLlama) {
-    // Not a field of the family, but its cache would slide.
-    if (file.has("sliding_window")) file.unsupported("sliding_window", "set", "null");
-    if (file.has("attention_chunk_size")) file.unsupported("attention_chunk_size", "set", "null");
-    return;
-  }
-  const bool slides = file.boolean("use_sliding_window", false) &&
-                      (file.find("sliding_window") == nullptr || file.has("sliding_window"));
-  if (types.empty() && slides && file.integer("max_window_layers", 0, kMostLayers, 28) < config.layers)
-    file.unsupported("use_sliding_window", "true", "false, or max_window_layers of all layers");
+  if (file.has("attention_chunk_size")) file.unsupported("attention_chunk_size", "set", "null");
+  // Not a field of the family, but its cache would slide.
+  if (config.family == Family::kLlama && file.has("sliding_window")) file.unsupported("sliding_window", "set", "null");
+  if (!has_windows(file, config, types)) return;
+  // What the family has where the field is absent.
+  const int64_t absent = config.family == Family::kPhi3 ? 0 : 4096;
+  const bool null = file.find("sliding_window") != nullptr && !file.has("sliding_window");
+  const int64_t window = null ? 0 : file.integer("sliding_window", 1, kMostPositions, absent);
+  if (window > 0 && (config.max_positions == 0 || window < config.max_positions)) config.max_positions = window;
 }
 
 void read_decoder(const ObjectReader& file, ModelConfig& config) {
@@ -205,9 +274,10 @@ void read_decoder(const ObjectReader& file, ModelConfig& config) {
   config.ffn = read_size(file, "intermediate_size");
   config.layers = static_cast<int32_t>(file.integer("num_hidden_layers", 1, kMostLayers));
   config.heads = read_size(file, "num_attention_heads");
-  // Llama's is the number of heads where it is absent; Qwen's would be 32, which nobody means.
+  // Llama's and Phi-3's is the number of heads where it is absent; Qwen's would be 32, Mistral's 8, which nobody means.
   const Field* kv_heads = file.find("num_key_value_heads");
-  const bool as_heads = kv_heads == nullptr ? config.family == Family::kLlama : kv_heads->kind == JsonKind::kNull;
+  const bool may_lack = config.family == Family::kLlama || config.family == Family::kPhi3;
+  const bool as_heads = kv_heads == nullptr ? may_lack : kv_heads->kind == JsonKind::kNull;
   config.kv_heads = as_heads ? config.heads : read_size(file, "num_key_value_heads");
   if (config.heads % config.kv_heads != 0)
     file.corrupt("num_key_value_heads", std::to_string(config.kv_heads), "a divisor of num_attention_heads");
@@ -219,7 +289,8 @@ void read_decoder(const ObjectReader& file, ModelConfig& config) {
     file.corrupt("hidden_size", std::to_string(config.hidden), "a multiple of num_attention_heads, or head_dim");
   if (config.head_dim % 2 != 0) file.unsupported("head_dim", std::to_string(config.head_dim), "an even one");
   config.max_positions = file.integer("max_position_embeddings", 1, kMostPositions, 0);
-  config.norm_epsilon = static_cast<float>(file.real("rms_norm_eps", 0.0, 1.0, 1e-6));
+  const double epsilon = config.family == Family::kPhi3 ? 1e-5 : 1e-6;
+  config.norm_epsilon = static_cast<float>(file.real("rms_norm_eps", 0.0, 1.0, epsilon));
   const std::string activation = file.text("hidden_act", "silu");
   config.activation = read_activation(file, "hidden_act", activation, activation);
   config.tied = file.boolean("tie_word_embeddings", false);
@@ -227,12 +298,14 @@ void read_decoder(const ObjectReader& file, ModelConfig& config) {
     file.unsupported("pretraining_tp", "other than 1", "1");
   if (file.boolean("is_encoder_decoder", false)) file.unsupported("is_encoder_decoder", "true", "false");
   read_rope(file, config);
-  check_attention(file, config);
-  const bool attention_bias = config.family != Family::kQwen2 && file.boolean("attention_bias", false);
+  read_window(file, config);
+  const bool may_have_bias = config.family == Family::kLlama || config.family == Family::kQwen3;
+  const bool attention_bias = may_have_bias && file.boolean("attention_bias", false);
   config.qkv_bias = attention_bias || config.family == Family::kQwen2;
   config.output_bias = attention_bias;
   config.mlp_bias = config.family == Family::kLlama && file.boolean("mlp_bias", false);
   config.qk_norm = config.family == Family::kQwen3;
+  config.fused = config.family == Family::kPhi3;
 }
 
 }  // namespace
@@ -248,7 +321,7 @@ ModelConfig read_config(const char* folder) {
   ModelConfig config;
   config.family = family.family;
   config.vocabulary = file.integer("vocab_size", 1, kMostTokens);
-  if (config.family == Family::kT5)
+  if (config.family == Family::kT5 || config.family == Family::kMt5 || config.family == Family::kUmt5)
     read_t5(file, folder, config);
   else
     read_decoder(file, config);

@@ -93,6 +93,9 @@ const char* name_of(JsonKind kind) {
 }
 
 void read_json(const char* path, std::string_view text, JsonEvents& events) {
+  // The parser takes a NUL for the end of its input, and would never see what follows.
+  const size_t nul = text.find('\0');
+  if (nul != std::string_view::npos) fail(SIDBEAM_CORRUPT, "'%.300s' is not JSON: it has a NUL at byte %zu", path, nul);
   const DefaultFloatEnvironment environment;  // strtod rounds numbers as the x87 is told to
   Handler handler(path, events);
   nlohmann::json::sax_parse(text.begin(), text.end(), &handler);

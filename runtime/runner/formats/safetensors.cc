@@ -25,7 +25,7 @@ constexpr Type kTypes[] = {
     {"BOOL", 8, StoredType::kOther},    {"U8", 8, StoredType::kOther},      {"I8", 8, StoredType::kOther},
     {"F8_E5M2", 8, StoredType::kOther}, {"F8_E4M3", 8, StoredType::kOther}, {"F8_E8M0", 8, StoredType::kOther},
     {"I16", 16, StoredType::kOther},    {"U16", 16, StoredType::kOther},    {"I32", 32, StoredType::kOther},
-    {"U32", 32, StoredType::kOther},    {"F64", 64, StoredType::kOther},    {"I64", 64, StoredType::kOther},
+    {"U32", 32, StoredType::kOther},    {"F64", 64, StoredType::kF64},      {"I64", 64, StoredType::kOther},
     {"U64", 64, StoredType::kOther},    {"C64", 64, StoredType::kOther},    {"F4", 4, StoredType::kOther},
     {"F6_E2M3", 6, StoredType::kOther}, {"F6_E3M2", 6, StoredType::kOther}, {"", 0, StoredType::kOther},
 };
@@ -153,45 +153,54 @@ class HeaderReader : public JsonEvents {
   bool in_metadata_ = false, had_metadata_ = false;
 };
 
-Safetensors::Safetensors(const char* path, std::span<const uint8_t> file) {
+int64_t Safetensors::head_bytes(std::span<const uint8_t> first, int64_t file_bytes) {
   uint64_t length = 0;
-  if (file.size() < sizeof length)
+  if (first.size() < sizeof length) return file_bytes;
+  std::memcpy(&length, first.data(), sizeof length);
+  // What is no safetensors file may be a pointer of Git LFS.
+  if (length > kMostHeaderBytes) return std::min(file_bytes, static_cast<int64_t>(kLfsPointer.size()));
+  return std::min(file_bytes, kLengthBytes + static_cast<int64_t>(length));
+}
+
+Safetensors::Safetensors(const char* path, std::span<const uint8_t> head, int64_t file_bytes) {
+  uint64_t length = 0;
+  if (head.size() < sizeof length)
     fail(SIDBEAM_CORRUPT, "'%.300s' has %lld bytes, expected a safetensors file", path,
-         static_cast<long long>(file.size()));
-  std::memcpy(&length, file.data(), sizeof length);
-  if (file.size() >= kLfsPointer.size() && std::memcmp(file.data(), kLfsPointer.data(), kLfsPointer.size()) == 0)
+         static_cast<long long>(head.size()));
+  std::memcpy(&length, head.data(), sizeof length);
+  if (head.size() >= kLfsPointer.size() && std::memcmp(head.data(), kLfsPointer.data(), kLfsPointer.size()) == 0)
     fail(SIDBEAM_CORRUPT, "'%.300s' is a pointer of Git LFS, expected the file that it stands for: git lfs pull", path);
   if (length > kMostHeaderBytes)
     fail(SIDBEAM_CORRUPT, "'%.300s' has %llu bytes of header, expected at most %llu: not a safetensors file", path,
          static_cast<unsigned long long>(length), static_cast<unsigned long long>(kMostHeaderBytes));
-  if (length > file.size() - sizeof length)
+  if (length > head.size() - sizeof length)
     fail(SIDBEAM_CORRUPT,
          "'%.300s' has %lld bytes, expected %lld or more, of which %lld are its header: it is truncated, or not a "
          "safetensors file",
-         path, static_cast<long long>(file.size()), static_cast<long long>(sizeof length + length),
+         path, static_cast<long long>(file_bytes), static_cast<long long>(sizeof length + length),
          static_cast<long long>(length));
-  const std::string_view header(reinterpret_cast<const char*>(file.data()) + sizeof length, length);
+  const std::string_view header(reinterpret_cast<const char*>(head.data()) + sizeof length, length);
   if (header.empty() || header[0] != '{')
     fail(SIDBEAM_CORRUPT, "'%.300s' has a header that is not an object: not a safetensors file", path);
-  data_ = file.subspan(sizeof length + length);
+  data_at_ = static_cast<int64_t>(sizeof length + length);
+  data_bytes_ = file_bytes - data_at_;
   HeaderReader reader(path, *this);
   read_json(path, header, reader);
-  check_end(path, static_cast<int64_t>(file.size()));
+  check_end(path);
   for (const Entry& entry : entries_) check_size(path, entry);
   check_tiling(path);
   sort_names(path);
 }
 
 // A download that broke off is the commonest damage.
-void Safetensors::check_end(const char* path, int64_t file_bytes) const {
+void Safetensors::check_end(const char* path) const {
   int64_t end = 0;
   for (const Entry& entry : entries_) end = std::max(end, entry.end);
-  const auto data_bytes = static_cast<int64_t>(data_.size());
-  if (end <= data_bytes) return;
+  if (end <= data_bytes_) return;
   int64_t expected = 0;
-  if (__builtin_add_overflow(file_bytes - data_bytes, end, &expected)) expected = std::numeric_limits<int64_t>::max();
+  if (__builtin_add_overflow(data_at_, end, &expected)) expected = std::numeric_limits<int64_t>::max();
   fail(SIDBEAM_CORRUPT, "'%.300s' has %lld bytes, expected %lld as its header says: it is truncated", path,
-       static_cast<long long>(file_bytes), static_cast<long long>(expected));
+       static_cast<long long>(data_at_ + data_bytes_), static_cast<long long>(expected));
 }
 
 void Safetensors::check_size(const char* path, const Entry& entry) const {
@@ -226,9 +235,9 @@ void Safetensors::check_tiling(const char* path) const {
            static_cast<long long>(begin), static_cast<long long>(at));
     at = end;
   }
-  if (at != static_cast<int64_t>(data_.size()))
+  if (at != data_bytes_)
     fail(SIDBEAM_CORRUPT, "'%.300s' has %lld bytes of data, expected the %lld of its tensors", path,
-         static_cast<long long>(data_.size()), static_cast<long long>(at));
+         static_cast<long long>(data_bytes_), static_cast<long long>(at));
 }
 
 void Safetensors::sort_names(const char* path) {
@@ -241,8 +250,8 @@ void Safetensors::sort_names(const char* path) {
 
 StoredTensor Safetensors::at(int64_t i) const {
   const Entry& entry = entries_[static_cast<size_t>(i)];
-  return {name(entry), kTypes[entry.type].stored, type(entry), shape(entry),
-          data_.subspan(static_cast<size_t>(entry.begin), static_cast<size_t>(entry.end - entry.begin))};
+  return {name(entry),  kTypes[entry.type].stored, type(entry),
+          shape(entry), data_at_ + entry.begin,    entry.end - entry.begin};
 }
 
 int64_t Safetensors::find(std::string_view name) const {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 target_sources(sidbeam_runner_core PRIVATE
+  ${CMAKE_CURRENT_LIST_DIR}/adapter.cc
   ${CMAKE_CURRENT_LIST_DIR}/checkpoint.cc
   ${CMAKE_CURRENT_LIST_DIR}/config.cc
   ${CMAKE_CURRENT_LIST_DIR}/fields.cc

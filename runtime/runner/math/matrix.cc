@@ -38,12 +38,8 @@ T read_at(const void* data, int64_t i) {
   return value;
 }
 
-// Writes n floats as f32, f16 or bf16.
+// Writes n floats as f16 or bf16.
 void narrow(const float* from, int64_t n, Dtype dtype, void* to) {
-  if (dtype == Dtype::kF32) {
-    std::memcpy(to, from, static_cast<size_t>(n) * sizeof(float));
-    return;
-  }
   auto* out = static_cast<uint16_t*>(to);
   for (int64_t i = 0; i < n; ++i) out[i] = dtype == Dtype::kF16 ? f16_bits(from[i]) : bf16_bits(from[i]);
 }
@@ -54,30 +50,59 @@ int64_t place_of(const Matrix& matrix, int64_t output, int64_t input) {
   return kPanel * (matrix.panels() * first + output / kPanel * length + (input - first)) + output % kPanel;
 }
 
+// Inputs of an output, [first, first + n) of one block.
 template <class T, class Convert>
-void scatter(Matrix& matrix, int64_t output, const float* weights, const Convert& convert) {
-  T* const elements = reinterpret_cast<T*>(matrix.elements.data());
-  for (int64_t first = 0; first < matrix.inputs; first += kBlock) {
-    T* const to = elements + place_of(matrix, output, first);
-    const int64_t n = std::min(kBlock, matrix.inputs - first);
-    for (int64_t i = 0; i < n; ++i) to[i * kPanel] = convert(weights[first + i]);
-  }
+void scatter(Matrix& matrix, int64_t output, int64_t first, int64_t n, const float* weights, const Convert& convert) {
+  T* const to = reinterpret_cast<T*>(matrix.elements.data()) + place_of(matrix, output, first);
+  for (int64_t i = 0; i < n; ++i) to[i * kPanel] = convert(weights[i]);
 }
 
-void put(Matrix& matrix, int64_t output, const float* weights) {
+void put(Matrix& matrix, int64_t output, int64_t first, int64_t n, const float* weights) {
   switch (matrix.dtype) {
     case Dtype::kF32:
-      return scatter<float>(matrix, output, weights, [](float w) { return w; });
+      return scatter<float>(matrix, output, first, n, weights, [](float w) { return w; });
     case Dtype::kF16:
-      return scatter<uint16_t>(matrix, output, weights, f16_bits);
+      return scatter<uint16_t>(matrix, output, first, n, weights, f16_bits);
     case Dtype::kBf16:
-      return scatter<uint16_t>(matrix, output, weights, bf16_bits);
+      return scatter<uint16_t>(matrix, output, first, n, weights, bf16_bits);
     case Dtype::kI8:
       break;
   }
-  const float scale = int8_scale(weights, matrix.inputs);
-  matrix.scales[output] = scale;
-  scatter<int8_t>(matrix, output, weights, [scale](float w) { return int8_of(w, scale); });
+  const float scale = matrix.scales[output];
+  scatter<int8_t>(matrix, output, first, n, weights, [scale](float w) { return int8_of(w, scale); });
+}
+
+// The least magnitude of a type that is not finite, or would not be when held as another, by its bits: of f16 from
+// 65520 on, of bf16 from half a step above its largest number on.
+uint32_t least_unfit(Dtype stored, Dtype held) {
+  if (stored == Dtype::kF16) return 0x7C00;
+  if (stored == Dtype::kBf16) return held == Dtype::kF16 ? 0x4780 : 0x7F80;
+  return held == Dtype::kF16 ? std::bit_cast<uint32_t>(65520.0F) : held == Dtype::kBf16 ? 0x7F7F8000 : 0x7F800000;
+}
+
+// In parts, of which the largest magnitude alone is sought: that is a loop of vectors, and seldom finds anything.
+template <class Bits>
+int64_t first_of_magnitude(const void* data, int64_t n, uint32_t least) {
+  constexpr auto kMagnitude = static_cast<Bits>(static_cast<Bits>(~Bits{0}) >> 1);
+  constexpr int64_t kPart = 4096;
+  for (int64_t begin = 0; begin < n; begin += kPart) {
+    const int64_t end = std::min(n, begin + kPart);
+    Bits most = 0;
+    for (int64_t i = begin; i < end; ++i) most = std::max(most, static_cast<Bits>(read_at<Bits>(data, i) & kMagnitude));
+    if (most < least) continue;
+    while ((read_at<Bits>(data, begin) & kMagnitude) < least) ++begin;
+    return begin;
+  }
+  return -1;
+}
+
+}  // namespace
+
+int64_t first_unfit(const Tensor& tensor, Dtype held) {
+  const int64_t n = tensor.outputs * tensor.inputs;
+  const uint32_t least = least_unfit(tensor.dtype, held);
+  return tensor.dtype == Dtype::kF32 ? first_of_magnitude<uint32_t>(tensor.data, n, least)
+                                     : first_of_magnitude<uint16_t>(tensor.data, n, least);
 }
 
 Matrix make_matrix(const Allocator& allocator, int64_t outputs, int64_t inputs, Dtype dtype) {
@@ -89,8 +114,6 @@ Matrix make_matrix(const Allocator& allocator, int64_t outputs, int64_t inputs, 
   if (dtype == Dtype::kI8) matrix.scales = Buffer<float>::zeroed(allocator, columns);
   return matrix;
 }
-
-}  // namespace
 
 float int8_scale(const float* weights, int64_t n) {
   float largest = 0.0F;
@@ -109,25 +132,42 @@ int64_t dtype_bytes(Dtype dtype) {
 }
 
 void widen(const Tensor& tensor, int64_t first, int64_t n, float* out) {
-  for (int64_t i = 0; i < n; ++i) {
-    if (tensor.dtype == Dtype::kF32) out[i] = read_at<float>(tensor.data, first + i);
-    if (tensor.dtype == Dtype::kF16) out[i] = float_of(read_at<F16>(tensor.data, first + i));
-    if (tensor.dtype == Dtype::kBf16) out[i] = float_of(read_at<Bf16>(tensor.data, first + i));
+  if (tensor.dtype == Dtype::kF16) {
+    for (int64_t i = 0; i < n; ++i) out[i] = float_of(read_at<F16>(tensor.data, first + i));
+  } else if (tensor.dtype == Dtype::kBf16) {
+    for (int64_t i = 0; i < n; ++i) out[i] = float_of(read_at<Bf16>(tensor.data, first + i));
+  } else if (n > 0) {
+    std::memcpy(out, static_cast<const std::byte*>(tensor.data) + first * 4, static_cast<size_t>(n) * sizeof(float));
+  }
+}
+
+void pack_outputs(Matrix& matrix, int64_t first, const Tensor& outputs) {
+  float weights[kBlock];
+  for (int64_t row = 0; row < outputs.outputs; ++row) {
+    const auto each_block = [&](const auto& use) {
+      for (int64_t input = 0; input < matrix.inputs; input += kBlock) {
+        const int64_t n = std::min(kBlock, matrix.inputs - input);
+        widen(outputs, row * matrix.inputs + input, n, weights);
+        use(input, n);
+      }
+    };
+    if (matrix.dtype == Dtype::kI8) {
+      float scale = 0.0F;
+      each_block([&](int64_t, int64_t n) { scale = std::max(scale, int8_scale(weights, n)); });
+      matrix.scales[first + row] = scale;
+    }
+    each_block([&](int64_t input, int64_t n) { put(matrix, first + row, input, n, weights); });
   }
 }
 
 Matrix pack_matrix(const Allocator& allocator, std::span<const Tensor> tensors, Dtype dtype) {
   int64_t outputs = 0;
   for (const Tensor& tensor : tensors) outputs += tensor.outputs;
-  const int64_t inputs = tensors.front().inputs;
-  Matrix matrix = make_matrix(allocator, outputs, inputs, dtype);
-  Buffer<float> weights(allocator, inputs);
+  Matrix matrix = make_matrix(allocator, outputs, tensors.front().inputs, dtype);
   int64_t output = 0;
   for (const Tensor& tensor : tensors) {
-    for (int64_t row = 0; row < tensor.outputs; ++row) {
-      widen(tensor, row * inputs, inputs, weights.data());
-      put(matrix, output++, weights.data());
-    }
+    pack_outputs(matrix, output, tensor);
+    output += tensor.outputs;
   }
   return matrix;
 }
@@ -138,13 +178,11 @@ Matrix pack_matrix(const Allocator& allocator, const Tensor& tensor, Dtype dtype
 
 Matrix pack_matrix(const Allocator& allocator, const Tensor& tensor, Dtype dtype, std::span<const int32_t> rows) {
   Matrix matrix = make_matrix(allocator, static_cast<int64_t>(rows.size()), tensor.inputs, dtype);
-  Buffer<float> weights(allocator, tensor.inputs);
+  const int64_t row_bytes = tensor.inputs * dtype_bytes(tensor.dtype);
   int64_t output = 0;
   for (const int32_t row : rows) {
-    if (row >= 0) {
-      widen(tensor, row * tensor.inputs, tensor.inputs, weights.data());
-      put(matrix, output, weights.data());
-    }
+    const auto* const from = static_cast<const std::byte*>(tensor.data) + row * row_bytes;
+    if (row >= 0) pack_outputs(matrix, output, {from, tensor.dtype, 1, tensor.inputs});
     ++output;
   }
   return matrix;
@@ -157,20 +195,33 @@ void unpack_output(const Matrix& matrix, int64_t output, void* out) {
     std::memcpy(to + i * size, matrix.elements.data() + place_of(matrix, output, i) * size, static_cast<size_t>(size));
 }
 
+Table make_table(const Allocator& allocator, int64_t rows, int64_t columns, Dtype dtype) {
+  Table table{rows, columns, dtype, {}};
+  const int64_t row_bytes = checked_bytes(columns, dtype_bytes(dtype));
+  table.elements = Buffer<std::byte>(allocator, checked_bytes(rows, row_bytes));
+  return table;
+}
+
+void copy_rows(Table& table, int64_t first, const Tensor& rows) {
+  const int64_t n = rows.outputs * rows.inputs, size = dtype_bytes(table.dtype);
+  if (n == 0) return;
+  std::byte* const to = table.elements.data() + first * table.columns * size;
+  if (rows.dtype == table.dtype) {
+    std::memcpy(to, rows.data, static_cast<size_t>(n * size));
+    return;
+  }
+  if (table.dtype == Dtype::kF32) return widen(rows, 0, n, reinterpret_cast<float*>(to));
+  float wide[kBlock];
+  for (int64_t i = 0; i < n; i += kBlock) {
+    const int64_t count = std::min(kBlock, n - i);
+    widen(rows, i, count, wide);
+    narrow(wide, count, table.dtype, to + i * size);
+  }
+}
+
 Table copy_table(const Allocator& allocator, const Tensor& tensor, Dtype dtype) {
-  Table table{tensor.outputs, tensor.inputs, dtype, {}};
-  const int64_t row_bytes = checked_bytes(table.columns, dtype_bytes(dtype));
-  table.elements = Buffer<std::byte>(allocator, checked_bytes(table.rows, row_bytes));
-  if (tensor.dtype == dtype) {
-    if (table.elements.bytes() > 0)
-      std::memcpy(table.elements.data(), tensor.data, static_cast<size_t>(table.elements.bytes()));
-    return table;
-  }
-  Buffer<float> row(allocator, table.columns);
-  for (int64_t i = 0; i < table.rows; ++i) {
-    widen(tensor, i * table.columns, table.columns, row.data());
-    narrow(row.data(), table.columns, dtype, table.elements.data() + i * row_bytes);
-  }
+  Table table = make_table(allocator, tensor.outputs, tensor.inputs, dtype);
+  copy_rows(table, 0, tensor);
   return table;
 }
 

@@ -35,13 +35,21 @@ struct Matrix {
   int64_t memory_bytes() const { return elements.bytes() + scales.bytes(); }
 };
 
-// What kI8 makes of one output's weights: an element times the scale is near the weight.
+// The first of a tensor's elements, row-major, that is not finite, or would not be when held as `held`; -1: none.
+int64_t first_unfit(const Tensor& tensor, Dtype held);
+
+// What kI8 makes of one output's weights, which are finite: an element times the scale is near the weight.
 float int8_scale(const float* weights, int64_t n);
 int8_t int8_of(float weight, float scale);
 
+// A matrix of zeros, and its outputs from `first` on. Weights are finite, and stay so when they are narrowed:
+// first_unfit() says. f32 takes any exactly, f16 and bf16 round to nearest, kI8 rounds to nearest multiples of an
+// output's largest magnitude / 127.
+Matrix make_matrix(const Allocator& allocator, int64_t outputs, int64_t inputs, Dtype dtype);
+void pack_outputs(Matrix& matrix, int64_t first, const Tensor& outputs);
+
 // Packs the tensors one below the other: the matrix has the outputs of the first, then those of the second, ... All
-// have the same number of inputs. `dtype` is what is held: f32 takes any exactly, f16 and bf16 round to nearest, kI8
-// rounds to nearest multiples of an output's largest magnitude / 127.
+// have the same number of inputs.
 Matrix pack_matrix(const Allocator& allocator, std::span<const Tensor> tensors, Dtype dtype);
 // Packs one tensor, or the outputs of it that `rows` names, in that order; -1 is an output of zeros.
 Matrix pack_matrix(const Allocator& allocator, const Tensor& tensor, Dtype dtype);
@@ -58,7 +66,9 @@ struct Table {
 
   int64_t memory_bytes() const { return elements.bytes(); }
 };
-// Copies the tensor as f32, f16 or bf16.
+// One that is not filled yet, of f32, f16 or bf16, and its rows from `first` on.
+Table make_table(const Allocator& allocator, int64_t rows, int64_t columns, Dtype dtype);
+void copy_rows(Table& table, int64_t first, const Tensor& rows);
 Table copy_table(const Allocator& allocator, const Tensor& tensor, Dtype dtype);
 
 // Writes n elements of a tensor, from `first` on, as f32.

@@ -79,6 +79,23 @@ struct GeluTanh {
     return fma(half, tanh(hn::Mul(cubic, hn::Set(d, 0.797884561F))), half);
   }
 };
+struct QuickGelu {
+  HWY_INLINE Floats operator()(Floats x) const {
+    const F32 d;
+    return hn::Div(x, hn::Add(exp(hn::Mul(x, hn::Set(d, -1.702F))), hn::Set(d, 1.0F)));
+  }
+};
+// With e = exp(x), tanh(log(1 + e)) is n / (n + 2) of n = e (e + 2): 1 from x = 20 on, where n would soon overflow.
+struct Mish {
+  HWY_INLINE Floats operator()(Floats x) const {
+    const F32 d;
+    const Floats two = hn::Set(d, 2.0F), e = exp(hn::Min(x, hn::Set(d, 20.0F))), n = hn::Mul(e, hn::Add(e, two));
+    return hn::Mul(x, hn::Div(n, hn::Add(n, two)));
+  }
+};
+struct Tanh {
+  HWY_INLINE Floats operator()(Floats x) const { return hn::IfThenElse(hn::Eq(x, x), tanh(x), x); }  // keeps NaN
+};
 struct Silu {
   HWY_INLINE Floats operator()(Floats x) const { return hn::Div(x, hn::Add(exp(hn::Neg(x)), hn::Set(F32(), 1.0F))); }
 };
@@ -119,6 +136,12 @@ inline void activate_rows(Activation activation, ConstRows x, bool gated, Rows o
       return activate_all(GeluTanh(), x, gated, out);
     case Activation::kSilu:
       return activate_all(Silu(), x, gated, out);
+    case Activation::kQuickGelu:
+      return activate_all(QuickGelu(), x, gated, out);
+    case Activation::kMish:
+      return activate_all(Mish(), x, gated, out);
+    case Activation::kTanh:
+      return activate_all(Tanh(), x, gated, out);
   }
 }
 

@@ -14,9 +14,12 @@ void rms_norm(const Workers& workers, ConstRows x, const float* gain, float epsi
 
 enum class Activation : uint8_t {
   kRelu,
-  kGelu,      // x Phi(x), by erf
-  kGeluTanh,  // its approximation by tanh ("gelu_new", "gelu_pytorch_tanh")
-  kSilu       // x / (1 + exp(-x))
+  kGelu,       // x Phi(x), by erf
+  kGeluTanh,   // its approximation by tanh ("gelu_new", "gelu_pytorch_tanh")
+  kSilu,       // x / (1 + exp(-x))
+  kQuickGelu,  // x / (1 + exp(-1.702 x))
+  kMish,       // x tanh(log(1 + exp(x)))
+  kTanh
 };
 // x = activation(x)
 void activate(const Workers& workers, Activation activation, Rows x);

@@ -93,12 +93,15 @@ CpuForward::CpuForward(const Allocator& allocator, const CpuModel& model, const 
   if (!encodes()) return;
   if (limits.begin_count == 0) begin_[0] = config_.decoder_start_token;
   cross_ = KvCache(allocator, head_shape(config_), config_.layers + 1, limits.requests, limits.max_prompt, 0);
-  const auto bias = [&](const StackWeights& stack, bool bidirectional, int64_t positions) {
-    return RelativeBias(allocator, stack.relative_bias.data(), config_.heads, config_.relative_buckets,
-                        config_.relative_max_distance, bidirectional, positions);
+  const auto make_biases = [&](const StackWeights& stack, bool bidirectional, int64_t positions) {
+    std::vector<RelativeBias> biases;
+    for (const Buffer<float>& table : stack.relative_biases)
+      biases.emplace_back(allocator, table.data(), config_.heads, config_.relative_buckets,
+                          config_.relative_max_distance, bidirectional, positions);
+    return biases;
   };
-  encoder_bias_ = bias(model.weights().encoder, true, limits.max_prompt);
-  bias_ = bias(model.weights().decoder, false, decoder_positions(config_, limits));
+  encoder_biases_ = make_biases(model.weights().encoder, true, limits.max_prompt);
+  biases_ = make_biases(model.weights().decoder, false, decoder_positions(config_, limits));
   lists_ = Buffer<int32_t>::zeroed(allocator, checked_bytes(beam_rows(limits), begin_count() + limits.levels - 1));
 }
 
@@ -205,7 +208,7 @@ void CpuForward::encode(const Prompt* prompts) {
   for (const int32_t i : begun) add_part(i, prompts[i].shared_kv == nullptr ? prompts[i].positions : 0, 0);
   if (rows_ > 0) {
     embed_parts(prompts, {}, true, false);
-    for (const LayerWeights& layer : model_.weights().encoder.layers) encode_layer(layer);
+    for (int32_t layer = 0; layer < config_.encoder_layers; ++layer) encode_layer(layer);
   }
   const Rows encoded = layers_.normed(x(rows_), model_.weights().encoder.norm);
   for (int32_t layer = 0; layer < config_.layers; ++layer) {
@@ -216,14 +219,16 @@ void CpuForward::encode(const Prompt* prompts) {
     if (prompts[i].shared_kv != nullptr) take_shared(*prompts[i].shared_kv, 1, i, cross_);
 }
 
-void CpuForward::encode_layer(const LayerWeights& layer) {
+void CpuForward::encode_layer(int32_t number) {
+  const LayerWeights& layer = model_.weights().encoder.layers[static_cast<size_t>(number)];
+  const RelativeBias& bias = bias_of(encoder_biases_, number);
   const Rows hidden = x(rows_), normed = layers_.normed(hidden, layer.self.norm);
   write_prompt(cross_, 0, layers_.key_values(layer.self, normed, nullptr));
   begin_calls(layers_.queries(layer.self, normed, nullptr));
   for (int64_t i = 0; i < parts_count_; ++i) {
     calls_[i].shared = &cross_.shared(0, parts_[i].request);
-    calls_[i].relative_bias = encoder_bias_.at_zero();
-    calls_[i].relative_bias_stride = encoder_bias_.stride();
+    calls_[i].relative_bias = bias.at_zero();
+    calls_[i].relative_bias_stride = bias.stride();
   }
   attention_.run(calls());
   layers_.add_attention(layer.self, hidden);
@@ -350,6 +355,7 @@ void CpuForward::begin_calls(Rows queries) {
 
 void CpuForward::attend_self(int64_t layer, Rows queries, const DecodeRows* beams) {
   begin_calls(queries);
+  const RelativeBias* const bias = encodes() ? &bias_of(biases_, layer) : nullptr;
   for (int64_t i = 0; i < parts_count_; ++i) {
     const Part& part = parts_[i];
     AttentionCall& call = calls_[i];
@@ -357,19 +363,19 @@ void CpuForward::attend_self(int64_t layer, Rows queries, const DecodeRows* beam
     call.first_position = part.position;
     if (part.depth == 0) {
       call.causal = true;
-      if (encodes()) call.relative_bias = bias_.at_zero(), call.relative_bias_stride = bias_.stride();
+      if (bias != nullptr) call.relative_bias = bias->at_zero(), call.relative_bias_stride = bias->stride();
       continue;
     }
     call.depth = beams->depth;
     call.ancestors = beams->ancestors + int64_t{part.first_beam} * call.depth;
     const Rows slots = self_.unshared(layer, part.request);
     call.unshared = {slots.data, slots.data + layers_.key_width(), slots.stride, SIDBEAM_DTYPE_F32};
-    if (!encodes()) continue;
+    if (bias == nullptr) continue;
     call.shared = nullptr;
     call.depth += static_cast<int32_t>(begin_count());
     call.ancestors = lists_.data() + int64_t{part.first_beam} * call.depth;
-    call.ancestor_bias = bias_.at_zero() + 1 - begin_count() - part.depth;  // the last ancestor is at distance 0
-    call.ancestor_bias_stride = bias_.stride();
+    call.ancestor_bias = bias->at_zero() + 1 - begin_count() - part.depth;  // the last ancestor is at distance 0
+    call.ancestor_bias_stride = bias->stride();
   }
   attention_.run(calls());
 }
@@ -383,10 +389,12 @@ void CpuForward::attend_cross(int64_t layer, const AttentionWeights& weights) {
 }
 
 int64_t CpuForward::memory_bytes() const {
+  int64_t bias_bytes = 0;
+  for (const auto* biases : {&encoder_biases_, &biases_})
+    for (const RelativeBias& bias : *biases) bias_bytes += bias.memory_bytes();
   return begin_.bytes() + layers_.memory_bytes() + attention_.memory_bytes() + self_.memory_bytes() +
-         cross_.memory_bytes() + encoder_bias_.memory_bytes() + bias_.memory_bytes() + lists_.bytes() + x_.bytes() +
-         final_.bytes() + logits_.bytes() + tokens_.bytes() + positions_.bytes() + parts_.bytes() + calls_.bytes() +
-         lengths_.bytes() + begun_.bytes();
+         cross_.memory_bytes() + bias_bytes + lists_.bytes() + x_.bytes() + final_.bytes() + logits_.bytes() +
+         tokens_.bytes() + positions_.bytes() + parts_.bytes() + calls_.bytes() + lengths_.bytes() + begun_.bytes();
 }
 
 }  // namespace sidbeam::runner

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "runner/attention/attention.h"
 #include "runner/models/cpu_model.h"
@@ -62,7 +63,11 @@ class CpuForward final : public Forward, public TreeForward, public StatesForwar
   void embed_parts(const Prompt* prompts, const DecodeRows& beams, bool history, bool begin);
   // Of the requests that begin.
   void encode(const Prompt* prompts);
-  void encode_layer(const LayerWeights& layer);
+  void encode_layer(int32_t number);
+  // Of one layer: its own, or the one of all.
+  static const RelativeBias& bias_of(const std::vector<RelativeBias>& biases, int64_t layer) {
+    return biases[biases.size() == 1 ? 0 : static_cast<size_t>(layer)];
+  }
   void run_decoder(const DecodeRows* beams);
   void take_shared(const sidbeam_shared_kv& given, int64_t first_layer, int64_t request, KvCache& kv);
   void write_prompt(KvCache& kv, int64_t layer, ConstRows key_values);
@@ -89,8 +94,8 @@ class CpuForward final : public Forward, public TreeForward, public StatesForwar
   Layers layers_;
   Attention attention_;
   KvCache self_;
-  KvCache cross_;  // of a T5: one "layer" for the encoder's own, then the decoder's
-  RelativeBias encoder_bias_, bias_;
+  KvCache cross_;                                      // of a T5: one "layer" for the encoder's own, then the decoder's
+  std::vector<RelativeBias> encoder_biases_, biases_;  // of a T5: of all layers, or one of each
   Buffer<float> x_, final_, logits_;
   Buffer<int32_t> tokens_, positions_;
   Buffer<int32_t> lists_;  // of a T5: [rows, begin_count + depth] slots of the begin tokens and ancestors

@@ -5,12 +5,10 @@
 
 namespace sidbeam::runner {
 
-CpuOutput::CpuOutput(const Allocator& allocator, const OutputConfig& config, const Tensor& head, Dtype dtype)
-    : Output(allocator, config, head.outputs) {
-  if (columns().full()) {
-    matrices_[0] = pack_matrix(allocator, head, dtype);
-    return;
-  }
+CpuOutput::CpuOutput(const Allocator& allocator, const OutputConfig& config, const Tensor& head, Dtype dtype,
+                     const Matrix* packed)
+    : Output(allocator, config, head.outputs), packed_(packed) {
+  if (columns().full()) return;
   for (int32_t level = 0; level < columns().levels(); ++level) {
     if (columns().like(level) != level) continue;
     const std::span<const int32_t> tokens(columns().tokens(level), static_cast<size_t>(columns().columns(level)));

@@ -24,6 +24,12 @@ Activation activation_of(ModelConfig::Activation activation) {
       return Activation::kGelu;
     case ModelConfig::Activation::kGeluTanh:
       return Activation::kGeluTanh;
+    case ModelConfig::Activation::kQuickGelu:
+      return Activation::kQuickGelu;
+    case ModelConfig::Activation::kMish:
+      return Activation::kMish;
+    case ModelConfig::Activation::kTanh:
+      return Activation::kTanh;
     case ModelConfig::Activation::kSilu:
       break;
   }

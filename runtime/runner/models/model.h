@@ -22,7 +22,7 @@ class Model : public RefCounted<Model> {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
   virtual ~Model() = default;
-  virtual const sidbeam_model_info& info() const = 0;
+  virtual sidbeam_model_info info() const = 0;
   // CUDA device that it is on; -1: the CPU.
   virtual int32_t device_id() const = 0;
   // Throws INVALID_ARGUMENT for a vocabulary that is not of this model.

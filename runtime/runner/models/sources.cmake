@@ -10,5 +10,6 @@ target_sources(sidbeam_runner_core PRIVATE
   ${CMAKE_CURRENT_LIST_DIR}/output.cc
   ${CMAKE_CURRENT_LIST_DIR}/relative_bias.cc
   ${CMAKE_CURRENT_LIST_DIR}/rope.cc
+  ${CMAKE_CURRENT_LIST_DIR}/tensors.cc
   ${CMAKE_CURRENT_LIST_DIR}/weights.cc
 )

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/models/weights.h"
 
-#include <array>
 #include <string>
 
 #include "support/error.h"
@@ -9,17 +8,13 @@
 namespace sidbeam::runner {
 namespace {
 
-Dtype dtype_of(StoredType type) {
-  return type == StoredType::kF32 ? Dtype::kF32 : type == StoredType::kF16 ? Dtype::kF16 : Dtype::kBf16;
-}
-
 // What all modules are read from, and what they come to.
 struct Source {
   const Allocator& allocator;
-  const Checkpoint& checkpoint;
+  ModelTensors& tensors;
   const ModelConfig& config;
   int32_t weights;
-  int64_t parameters = 0, memory_bytes = 0;
+  int64_t memory_bytes = 0;
 };
 
 // A module's tensors, by their names below its path.
@@ -30,56 +25,61 @@ class Module {
   Module operator/(int64_t i) const { return *this / std::to_string(i); }
   const ModelConfig& config() const { return source_.config; }
 
+  // Outputs of a linear: all, or [first, first + outputs) of `of`, where several are one tensor.
   struct Part {
     const char* name;
     int64_t outputs;
+    int64_t first = 0, of = 0;
   };
-  // The parts' outputs one below the other; at most two parts.
+  // The parts' outputs one below the other.
   Linear linear(std::initializer_list<Part> parts, int64_t inputs, bool bias) const;
-  Buffer<float> vector(const char* name, int64_t size) const { return numbers(name, 1, size); }
-  // [rows, columns] as f32; a vector where there is one row.
-  Buffer<float> numbers(const char* name, int64_t rows, int64_t columns) const;
+  Buffer<float> vector(const char* name, int64_t size) const {
+    return numbers(source_.tensors.vector(path_ + name, size));
+  }
+  // [rows, columns] as f32.
+  Buffer<float> matrix(const char* name, int64_t rows, int64_t columns) const {
+    return numbers(source_.tensors.matrix(path_ + name, rows, columns));
+  }
   Table table(const char* name, int64_t rows, int64_t columns) const;
 
  private:
-  Tensor tensor(const std::string& name, int64_t outputs, int64_t inputs) const;
-  void widen_into(const std::string& name, int64_t size, float* out) const;
+  Buffer<float> numbers(const StoredRows& stored) const;
+  void widen_into(const StoredRows& stored, float* out) const;
 
   Source& source_;
   std::string path_;
 };
 
-Tensor Module::tensor(const std::string& name, int64_t outputs, int64_t inputs) const {
-  const Weights stored = source_.checkpoint.tensor(path_ + name, {outputs, inputs});
-  source_.parameters += stored.elements;
-  return {stored.data, dtype_of(stored.type), outputs, inputs};
-}
-
-void Module::widen_into(const std::string& name, int64_t size, float* out) const {
-  const Weights stored = source_.checkpoint.tensor(path_ + name, {size});
-  source_.parameters += size;
-  widen({stored.data, dtype_of(stored.type), 1, size}, 0, size, out);
+void Module::widen_into(const StoredRows& stored, float* out) const {
+  source_.tensors.read(stored, Dtype::kF32, [&](int64_t row, const Tensor& piece) {
+    widen(piece, 0, piece.outputs * piece.inputs, out + row * stored.columns);
+  });
 }
 
 Linear Module::linear(std::initializer_list<Part> parts, int64_t inputs, bool bias) const {
-  std::array<Tensor, 2> tensors;
-  size_t count = 0;
+  std::vector<StoredRows> tensors;
   int64_t outputs = 0;
   Dtype stored = Dtype::kF32;
   for (const Part& part : parts) {
-    const Tensor one = tensor(std::string(part.name) + ".weight", part.outputs, inputs);
-    stored = count == 0 || one.dtype == stored ? one.dtype : Dtype::kF32;  // of both kinds: what holds either
-    tensors[count++] = one;
+    const int64_t of = part.of == 0 ? part.outputs : part.of;
+    tensors.push_back(source_.tensors.rows(path_ + part.name + ".weight", of, inputs, part.first, part.outputs));
+    const Dtype one = tensors.back().dtype;
+    stored = tensors.size() == 1 || one == stored ? one : Dtype::kF32;  // of both kinds: what holds either
     outputs += part.outputs;
   }
   Linear linear;
-  linear.matrix = pack_matrix(source_.allocator, std::span<const Tensor>(tensors.data(), count),
-                              held_dtype(source_.weights, stored));
+  linear.matrix = make_matrix(source_.allocator, outputs, inputs, held_dtype(source_.weights, stored));
+  int64_t first = 0;
+  for (const StoredRows& tensor : tensors) {
+    source_.tensors.read(tensor, linear.matrix.dtype,
+                         [&](int64_t row, const Tensor& piece) { pack_outputs(linear.matrix, first + row, piece); });
+    first += tensor.rows;
+  }
   if (bias) {
     linear.bias = Buffer<float>(source_.allocator, outputs);
     float* out = linear.bias.data();
     for (const Part& part : parts) {
-      widen_into(std::string(part.name) + ".bias", part.outputs, out);
+      widen_into(source_.tensors.vector(path_ + part.name + ".bias", part.outputs), out);
       out += part.outputs;
     }
   }
@@ -87,22 +87,19 @@ Linear Module::linear(std::initializer_list<Part> parts, int64_t inputs, bool bi
   return linear;
 }
 
-Buffer<float> Module::numbers(const char* name, int64_t rows, int64_t columns) const {
-  Buffer<float> values(source_.allocator, rows * columns);
-  if (rows == 1) {
-    widen_into(name, columns, values.data());
-  } else {
-    widen(tensor(name, rows, columns), 0, rows * columns, values.data());
-  }
+Buffer<float> Module::numbers(const StoredRows& stored) const {
+  Buffer<float> values(source_.allocator, stored.rows * stored.columns);
+  widen_into(stored, values.data());
   source_.memory_bytes += values.bytes();
   return values;
 }
 
 // Embeddings stay as stored where matrices become integers.
 Table Module::table(const char* name, int64_t rows, int64_t columns) const {
-  const Tensor stored = tensor(name, rows, columns);
+  const StoredRows stored = source_.tensors.matrix(path_ + name, rows, columns);
   const Dtype held = held_dtype(source_.weights, stored.dtype);
-  Table table = copy_table(source_.allocator, stored, held == Dtype::kI8 ? stored.dtype : held);
+  Table table = make_table(source_.allocator, rows, columns, held == Dtype::kI8 ? stored.dtype : held);
+  source_.tensors.read(stored, table.dtype, [&](int64_t row, const Tensor& piece) { copy_rows(table, row, piece); });
   source_.memory_bytes += table.memory_bytes();
   return table;
 }
@@ -119,8 +116,14 @@ AttentionWeights load_attention(const Module& module, const AttentionNames& name
   const ModelConfig& config = module.config();
   const int64_t queries = int64_t{config.heads} * config.head_dim, keys = int64_t{config.kv_heads} * config.head_dim;
   AttentionWeights weights;
-  weights.query = module.linear({{names.query, queries}}, config.hidden, config.qkv_bias);
-  weights.key_value = module.linear({{names.key, keys}, {names.value, keys}}, config.hidden, config.qkv_bias);
+  if (config.fused) {
+    const int64_t all = queries + 2 * keys;
+    weights.query = module.linear({{"qkv_proj", queries, 0, all}}, config.hidden, config.qkv_bias);
+    weights.key_value = module.linear({{"qkv_proj", 2 * keys, queries, all}}, config.hidden, config.qkv_bias);
+  } else {
+    weights.query = module.linear({{names.query, queries}}, config.hidden, config.qkv_bias);
+    weights.key_value = module.linear({{names.key, keys}, {names.value, keys}}, config.hidden, config.qkv_bias);
+  }
   weights.output = module.linear({{names.output, config.hidden}}, queries, config.output_bias);
   if (config.qk_norm) {
     weights.q_norm = module.vector("q_norm.weight", config.head_dim);
@@ -137,7 +140,8 @@ LayerWeights load_llama_layer(const Module& module) {
   const Module mlp = module / "mlp";
   layer.feed_forward.norm = module.vector("post_attention_layernorm.weight", config.hidden);
   layer.feed_forward.in =
-      mlp.linear({{"gate_proj", config.ffn}, {"up_proj", config.ffn}}, config.hidden, config.mlp_bias);
+      config.fused ? mlp.linear({{"gate_up_proj", 2 * int64_t{config.ffn}}}, config.hidden, config.mlp_bias)
+                   : mlp.linear({{"gate_proj", config.ffn}, {"up_proj", config.ffn}}, config.hidden, config.mlp_bias);
   layer.feed_forward.out = mlp.linear({{"down_proj", config.hidden}}, config.ffn, config.mlp_bias);
   return layer;
 }
@@ -169,9 +173,11 @@ StackWeights load_t5_stack(const Module& module, int32_t layers, bool decoder) {
   StackWeights stack;
   for (int32_t i = 0; i < layers; ++i) stack.layers.push_back(load_t5_layer(module / "block" / i, decoder));
   stack.norm = module.vector("final_layer_norm.weight", config.hidden);
-  // The first layer has the bias for all.
-  stack.relative_bias = (module / "block" / 0 / "layer" / 0 / "SelfAttention")
-                            .numbers("relative_attention_bias.weight", config.relative_buckets, config.heads);
+  // The first layer has the bias for all, unless each has its own.
+  for (int32_t i = 0; i < (config.bias_per_layer ? layers : 1); ++i)
+    stack.relative_biases.push_back(
+        (module / "block" / i / "layer" / 0 / "SelfAttention")
+            .matrix("relative_attention_bias.weight", config.relative_buckets, config.heads));
   return stack;
 }
 
@@ -201,12 +207,12 @@ Dtype held_dtype(int32_t weights, Dtype stored) {
 
 Tensor view_of(const Table& table) { return {table.elements.data(), table.dtype, table.rows, table.columns}; }
 
-ModelWeights load_weights(const Allocator& allocator, const Checkpoint& checkpoint, const ModelConfig& config,
+ModelWeights load_weights(const Allocator& allocator, ModelTensors& tensors, const ModelConfig& config,
                           int32_t weights) {
-  Source source{allocator, checkpoint, config, weights};
+  Source source{allocator, tensors, config, weights};
   const Module top(source);
   ModelWeights model;
-  if (config.family == ModelConfig::Family::kT5) {
+  if (config.encoder_layers > 0) {
     model.embedding = top.table("shared.weight", config.vocabulary, config.hidden);
     model.encoder = load_t5_stack(top / "encoder", config.encoder_layers, false);
     model.decoder = load_t5_stack(top / "decoder", config.layers, true);
@@ -214,9 +220,8 @@ ModelWeights load_weights(const Allocator& allocator, const Checkpoint& checkpoi
     model.embedding = (top / "model").table("embed_tokens.weight", config.vocabulary, config.hidden);
     model.decoder = load_llama_stack(top / "model");
   }
-  if (!config.tied || checkpoint.has("lm_head.weight"))
-    model.head = top.table("lm_head.weight", config.vocabulary, config.hidden);
-  model.parameters = source.parameters;
+  if (tensors.has_output_layer(config)) model.head = top.table("lm_head.weight", config.vocabulary, config.hidden);
+  model.parameters = tensors.parameters();
   model.memory_bytes = source.memory_bytes;
   return model;
 }

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "runner/formats/checkpoint.h"
 #include "runner/formats/config.h"
 #include "runner/math/product.h"
+#include "runner/models/tensors.h"
 #include "sidbeam/runner.h"
 #include "support/memory.h"
 
@@ -45,7 +45,7 @@ struct LayerWeights {
 struct StackWeights {
   std::vector<LayerWeights> layers;
   Buffer<float> norm;
-  Buffer<float> relative_bias;  // [buckets, heads] of a T5
+  std::vector<Buffer<float>> relative_biases;  // [buckets, heads] of a T5: one for all layers, or of each
 };
 
 struct ModelWeights {
@@ -62,8 +62,8 @@ struct ModelWeights {
 Dtype held_dtype(int32_t weights, Dtype stored);
 Tensor view_of(const Table& table);
 
-// Throws CORRUPT where a tensor is missing or of another shape than the config says.
-ModelWeights load_weights(const Allocator& allocator, const Checkpoint& checkpoint, const ModelConfig& config,
+// Throws CORRUPT where a tensor is missing, of another shape than the config says or not finite.
+ModelWeights load_weights(const Allocator& allocator, ModelTensors& tensors, const ModelConfig& config,
                           int32_t weights);
 
 }  // namespace sidbeam::runner

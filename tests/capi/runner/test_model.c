@@ -41,7 +41,47 @@ static void a_checkpoint_that_is_not_whole_is_refused_with_what_is_wrong(void) {
   refuses(&(tiny_damage){.cut = 1}, SIDBEAM_CORRUPT, "as its header says: it is truncated");
   refuses(&(tiny_damage){.config = "{"}, SIDBEAM_CORRUPT, "config.json' is not JSON");
   refuses(&(tiny_damage){.config = "{\"model_type\": \"gpt2\"}"}, SIDBEAM_UNSUPPORTED,
-          "model_type 'gpt2', expected t5, llama, qwen2 or qwen3");
+          "model_type 'gpt2', expected t5, mt5, umt5, llama, mistral, qwen2, qwen3 or phi3");
+}
+
+typedef struct said {
+  int32_t messages, level;
+  char last[512];
+} said;
+
+static void hear(void* context, int32_t level, const char* message) {
+  said* const heard = (said*)context;
+  heard->messages++;
+  heard->level = level;
+  snprintf(heard->last, sizeof heard->last, "%s", message);
+}
+
+static void what_is_left_of_a_file_is_logged(void) {
+  const tiny_damage fewer = {.config = TINY_CONFIG("1", "64")};
+  said heard = {0};
+  sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
+  sidbeam_model* model = NULL;
+  config.log = hear;
+  config.log_context = &heard;
+  CHECK_OK(sidbeam_model_open(write_tiny_model("whole", NULL), &config, &model, &err));
+  sidbeam_model_release(model);
+  CHECK_INT(heard.messages, 0);
+  CHECK_OK(sidbeam_model_open(write_tiny_model("fewer", &fewer), &config, &model, &err));
+  sidbeam_model_release(model);
+  CHECK_INT(heard.messages, 1);
+  CHECK_INT(heard.level, SIDBEAM_LOG_WARNING);
+  CHECK(strstr(heard.last,
+               "fewer': config.json asks for none of 9 tensors, which are left: "
+               "model.layers.1.input_layernorm.weight, model.layers.1.mlp.down_proj.weight, ") != NULL);
+  CHECK(strstr(heard.last, " and 4 more") != NULL);
+  config.log = NULL; /* nobody listens */
+  CHECK_OK(sidbeam_model_open(write_tiny_model("fewer", &fewer), &config, &model, &err));
+  sidbeam_model_release(model);
+  config.struct_size = offsetof(sidbeam_model_config, base); /* a caller of the first version */
+  config.log = hear;
+  CHECK_OK(sidbeam_model_open(write_tiny_model("fewer", &fewer), &config, &model, &err));
+  sidbeam_model_release(model);
+  CHECK_INT(heard.messages, 1);
 }
 
 static void folders_that_hold_no_model_are_refused(void) {
@@ -50,6 +90,10 @@ static void folders_that_hold_no_model_are_refused(void) {
   CHECK_FAILS(sidbeam_model_open("/nonexistent", &config, &model, &err), SIDBEAM_IO_ERROR, "/nonexistent/config.json");
   CHECK_FAILS(sidbeam_model_open(NULL, &config, &model, &err), SIDBEAM_INVALID_ARGUMENT, "folder is NULL");
   CHECK_FAILS(sidbeam_model_open("x", &config, NULL, &err), SIDBEAM_INVALID_ARGUMENT, "out is NULL");
+  const char* const whole = write_tiny_model("whole", NULL);
+  config.base = whole;
+  CHECK_FAILS(sidbeam_model_open(whole, &config, &model, &err), SIDBEAM_INVALID_ARGUMENT,
+              "config.base is given, expected NULL");
 }
 
 static void settings_that_are_not_offered_are_refused(void) {
@@ -75,6 +119,7 @@ int main(void) {
   const test_case tests[] = {
       TEST(a_whole_checkpoint_opens_and_tells_its_shape),
       TEST(a_checkpoint_that_is_not_whole_is_refused_with_what_is_wrong),
+      TEST(what_is_left_of_a_file_is_logged),
       TEST(folders_that_hold_no_model_are_refused),
       TEST(settings_that_are_not_offered_are_refused),
   };

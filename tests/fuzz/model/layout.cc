@@ -37,7 +37,9 @@ struct Tensors {
 void add_t5_stack(Tensors& to, const Json& config, const std::string& stack, int64_t layers) {
   const int64_t hidden = size_of(config, "d_model"), heads = size_of(config, "num_heads");
   const int64_t inner = heads * size_of(config, "d_kv"), ffn = size_of(config, "d_ff");
-  const bool gated = text_of(config, "feed_forward_proj").rfind("gated-", 0) == 0;
+  const std::string type = text_of(config, "model_type");
+  const bool gated = config.contains("feed_forward_proj") ? text_of(config, "feed_forward_proj").rfind("gated-", 0) == 0
+                                                          : type == "mt5" || type == "umt5";
   for (int64_t layer = 0; layer < layers; ++layer) {
     const std::string block = stack + ".block." + std::to_string(layer) + ".layer.";
     const auto attention = [&](const std::string& name) {
@@ -47,7 +49,7 @@ void add_t5_stack(Tensors& to, const Json& config, const std::string& stack, int
     int sublayer = 0;
     const auto norm = [&] { to.add(block + std::to_string(sublayer++) + ".layer_norm.weight", {hidden}); };
     attention(block + "0.SelfAttention");
-    if (layer == 0)
+    if (layer == 0 || type == "umt5")
       to.add(block + "0.SelfAttention.relative_attention_bias.weight",
              {size_of(config, "relative_attention_num_buckets", 32), heads});
     norm();
@@ -74,20 +76,25 @@ void add_decoder_layer(Tensors& to, const Json& config, const std::string& layer
   const int64_t heads = size_of(config, "num_attention_heads"),
                 kv_heads = size_of(config, "num_key_value_heads", heads);
   const int64_t head_dim = size_of(config, "head_dim", hidden / std::max<int64_t>(heads, 1));
-  const bool biased = is_true(config, "attention_bias") && type != "qwen2";
+  const bool biased = is_true(config, "attention_bias") && (type == "llama" || type == "qwen3");
   const auto linear = [&](const std::string& name, int64_t outputs, int64_t inputs, bool bias) {
     to.add(layer + name + ".weight", {outputs, inputs});
     if (bias) to.add(layer + name + ".bias", {outputs});
   };
-  linear("self_attn.q_proj", heads * head_dim, hidden, biased || type == "qwen2");
-  linear("self_attn.k_proj", kv_heads * head_dim, hidden, biased || type == "qwen2");
-  linear("self_attn.v_proj", kv_heads * head_dim, hidden, biased || type == "qwen2");
+  if (type == "phi3") {
+    linear("self_attn.qkv_proj", (heads + 2 * kv_heads) * head_dim, hidden, false);
+    linear("mlp.gate_up_proj", 2 * ffn, hidden, false);
+  } else {
+    linear("self_attn.q_proj", heads * head_dim, hidden, biased || type == "qwen2");
+    linear("self_attn.k_proj", kv_heads * head_dim, hidden, biased || type == "qwen2");
+    linear("self_attn.v_proj", kv_heads * head_dim, hidden, biased || type == "qwen2");
+  }
   linear("self_attn.o_proj", hidden, heads * head_dim, biased);
   if (type == "qwen3")
     for (const char* name : {"q", "k"}) to.add(layer + "self_attn." + name + "_norm.weight", {head_dim});
   const bool mlp_bias = is_true(config, "mlp_bias") && type == "llama";
-  linear("mlp.gate_proj", ffn, hidden, mlp_bias);
-  linear("mlp.up_proj", ffn, hidden, mlp_bias);
+  if (type != "phi3")
+    for (const char* name : {"mlp.gate_proj", "mlp.up_proj"}) linear(name, ffn, hidden, mlp_bias);
   linear("mlp.down_proj", hidden, ffn, mlp_bias);
   for (const char* name : {"input", "post_attention"}) to.add(layer + name + "_layernorm.weight", {hidden});
 }

@@ -28,6 +28,19 @@ const char* const kSpecimens[] = {
     R"({"model_type":"qwen3","vocab_size":12,"hidden_size":8,"intermediate_size":6,"num_hidden_layers":1,)"
     R"("num_attention_heads":2,"num_key_value_heads":1,"head_dim":6,"layer_types":["full_attention"],)"
     R"("rope_parameters":{"rope_type":"linear","factor":2.0,"rope_theta":10000.0},"quantization_config":null})",
+    R"({"model_type":"mistral","vocab_size":12,"hidden_size":8,"intermediate_size":6,"num_hidden_layers":1,)"
+    R"("num_attention_heads":2,"num_key_value_heads":1,"sliding_window":32,"hidden_act":"quick_gelu",)"
+    R"("rope_theta":null,"rope_scaling":{"type":"dynamic","factor":2.0},"max_position_embeddings":64})",
+    R"({"model_type":"phi3","vocab_size":12,"hidden_size":8,"intermediate_size":6,"num_hidden_layers":2,)"
+    R"("num_attention_heads":2,"hidden_act":"tanh","sliding_window":null,"original_max_position_embeddings":16})",
+    R"({"model_type":"qwen2","vocab_size":12,"hidden_size":8,"intermediate_size":6,"num_hidden_layers":1,)"
+    R"("num_attention_heads":2,"num_key_value_heads":2,"tie_word_embeddings":true,"hidden_act":"mish",)"
+    R"("max_position_embeddings":64,"rope_scaling":{"type":"yarn","factor":4.0,"beta_fast":16,"beta_slow":1,)"
+    R"("original_max_position_embeddings":16,"mscale":1.0,"mscale_all_dim":0.5,"truncate":false}})",
+    R"({"model_type":"mt5","vocab_size":9,"d_model":4,"d_kv":2,"d_ff":6,"num_layers":1,"num_heads":2,)"
+    R"("relative_attention_num_buckets":8,"tie_word_embeddings":false})",
+    R"({"model_type":"umt5","vocab_size":9,"d_model":4,"d_kv":2,"d_ff":6,"num_layers":2,"num_heads":2,)"
+    R"("relative_attention_num_buckets":8,"feed_forward_proj":"gelu_python"})",
 };
 
 // Fields that read_config() knows, and values that some of them may have.
@@ -40,9 +53,12 @@ constexpr char kFields[] =
     "type factor low_freq_factor high_freq_factor original_max_position_embeddings partial_rotary_factor "
     "pretraining_tp quantization_config per_layer_config pruned_heads auto_map AutoModel tie_encoder_decoder "
     "add_cross_attention use_mrope use_sliding_window sliding_window max_window_layers layer_types "
-    "attention_chunk_size dtype shape data_offsets __metadata__ weight_map metadata";
+    "attention_chunk_size attention_factor beta_fast beta_slow mscale mscale_all_dim truncate dtype shape data_offsets "
+    "__metadata__ weight_map metadata";
 constexpr char kTexts[] =
-    "t5 llama qwen2 qwen3 relu gelu gelu_new silu gated-silu gated-gelu gated- default linear llama3 yarn "
+    "t5 mt5 umt5 llama mistral qwen2 qwen3 phi3 relu gelu gelu_new silu quick_gelu mish tanh gated-silu gated-gelu "
+    "gated- default linear "
+    "llama3 yarn dynamic "
     "full_attention sliding_attention T5ForConditionalGeneration LlamaForCausalLM F32 F16 BF16 I8 F4 F64 F6_E2M3 "
     "NEW a.safetensors ./a.safetensors ../a.safetensors config.json";
 const int64_t kNumbers[] = {0,  1,         2,         3,          4,         5,         7,         8,
@@ -139,12 +155,25 @@ void change_text(std::string& text, Random& random, MutateBytes mutate_bytes) {
   text.resize(mutate_bytes(reinterpret_cast<uint8_t*>(text.data()), size, most));
 }
 
+// As wrappers of training name tensors, and models without their output layer.
+void rename(Json& header, Random& random) {
+  const char* const wrappers[] = {"", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module.", "model."};
+  const std::string outer = random.pick(wrappers);
+  const bool bare = random.one_in(2);
+  Json renamed = Json::object();
+  for (const auto& [name, tensor] : header.items())
+    renamed[outer + (bare && name.rfind("model.", 0) == 0 ? name.substr(6) : name)] = tensor;
+  header = renamed;
+}
+
 void rebuild(ModelInput& input, Random& random) {
   const std::optional<Json> config = parse(input.config);
   Json header = tensors_of(config ? *config : Json());
   if (header.empty()) return;
   if (random.one_in(3))
-    for (auto& [name, tensor] : header.items()) tensor["dtype"] = random.one_in(2) ? "F32" : "F16";
+    for (auto& [name, tensor] : header.items())
+      tensor["dtype"] = random.one_in(8) ? "F64" : random.one_in(2) ? "F32" : "F16";
+  if (random.one_in(4)) rename(header, random);
   if (random.one_in(8)) header["__metadata__"] = {{"format", "pt"}};
   input.data_bytes = place_tensors(header);
   input.header = header.dump();

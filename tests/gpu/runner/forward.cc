@@ -132,7 +132,7 @@ void shared_kv(const std::string& name) {
 
 // Of all models, or of the one that is named.
 int run_all(const std::string& only) {
-  for (const char* name : kModels) {
+  for (const char* name : kDeviceModels) {
     if (!only.empty() && only != name) continue;
     wide(name);
     shared_kv(name);

@@ -88,7 +88,7 @@ void all_batches() {
   for (const HeadKind& head : kHeads) {
     for (int i = 0; i < 2; ++i, ++number) {
       HeadCase c;
-      c.model = kModels[number % std::size(kModels)];
+      c.model = kDeviceModels[number % kDeviceModels.size()];
       c.input = head.input, c.transition = head.transition;
       c.strategy = kSearches[number % 4].strategy, c.normalization = kSearches[number % 4].normalization;
       c.beams = number % 3 == 0 ? 30 : 6;  // 30: more than the first level has codes
@@ -184,7 +184,7 @@ void a_launch_that_fails_harms_no_later_batch() {
 // Attention of 300 positions is cut into splits; the emulator takes seconds for it.
 void states() {
   int number = 0;
-  for (const char* name : kModels)
+  for (const char* name : kDeviceModels)
     for (const std::vector<int32_t>& begin : {std::vector<int32_t>{}, std::vector<int32_t>{9, 30}})
       states_of_model(name, begin, number++ % 5 == 0 ? 300 : 40);
 }

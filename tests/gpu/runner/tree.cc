@@ -170,7 +170,7 @@ void compare(const std::string& name, int32_t normalization, size_t longest) {
 }
 
 int run_all() {
-  for (const char* name : kModels) compare(name, SIDBEAM_NORMALIZE_LEVEL, 20);
+  for (const char* name : kDeviceModels) compare(name, SIDBEAM_NORMALIZE_LEVEL, 20);
   for (const char* name : {"t5_gated", "qwen3"}) compare(name, SIDBEAM_NORMALIZE_FULL, kMostPrompt);
   std::cout << "tree: passed\n";
   return 0;

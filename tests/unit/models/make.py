@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the small random models of tests/unit/runner_models.cc and what transformers computes with them, in f32.
 
-    python tests/unit/models/make.py        # needs torch and transformers
+    python tests/unit/models/make.py [NAME ...]      # all, or those; needs torch and transformers
 
 Each folder is a checkpoint (config.json, model.safetensors) and golden.safetensors, all F32:
     prompt_<i>   [positions, group] token ids, -1: none; the begin tokens are not among them
@@ -16,11 +16,14 @@ SPDX-License-Identifier: Apache-2.0
 """
 import json
 import pathlib
+import sys
 
 import torch
 from safetensors.torch import save_file
-from transformers import (LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM,
-                          T5Config, T5ForConditionalGeneration)
+from transformers import (LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM, MT5Config,
+                          MT5ForConditionalGeneration, Phi3Config, Phi3ForCausalLM, Qwen2Config, Qwen2ForCausalLM,
+                          Qwen3Config, Qwen3ForCausalLM, T5Config, T5ForConditionalGeneration, UMT5Config,
+                          UMT5ForConditionalGeneration)
 from transformers.models.t5.modeling_t5 import T5Attention
 
 HERE = pathlib.Path(__file__).parent
@@ -34,6 +37,10 @@ T5 = dict(vocab_size=VOCABULARY, d_model=36, d_kv=8, d_ff=52, num_layers=2, num_
 LLAMA3 = dict(rope_type="llama3", rope_theta=500.0, factor=4.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=64)
 PLAIN = dict(rope_type="default", rope_theta=1000.0)
+YARN = dict(rope_type="yarn", rope_theta=500.0, factor=4.0, original_max_position_embeddings=32, beta_fast=8.0)
+SMALL = dict(vocab_size=VOCABULARY, hidden_size=24, intermediate_size=32, num_hidden_layers=1, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=256)
+SMALL_T5 = T5 | dict(d_model=24, d_ff=28)
 
 MODELS = {
     # name: (class, config, stored as, begin tokens)
@@ -52,8 +59,19 @@ MODELS = {
               torch.bfloat16, [3, 4]),
     "qwen3": (Qwen3ForCausalLM, Qwen3Config(**DECODER, head_dim=14, rope_parameters=PLAIN, tie_word_embeddings=False),
               torch.float16, []),
+    # Longer than any prompt here, its window changes nothing.
+    "mistral": (MistralForCausalLM,
+                MistralConfig(**SMALL, sliding_window=64, hidden_act="quick_gelu", rope_parameters=PLAIN),
+                torch.float64, [5]),
+    "phi3": (Phi3ForCausalLM, Phi3Config(**SMALL | dict(num_hidden_layers=2), hidden_act="tanh", rope_parameters=PLAIN,
+                                         pad_token_id=0), torch.bfloat16, []),
+    "yarn": (Qwen2ForCausalLM, Qwen2Config(**SMALL, hidden_act="mish", rope_parameters=YARN, tie_word_embeddings=True),
+             torch.float16, [3]),
+    "mt5": (MT5ForConditionalGeneration, MT5Config(**SMALL_T5 | dict(num_layers=1, num_decoder_layers=1)),
+            torch.bfloat16, [0]),
+    "umt5": (UMT5ForConditionalGeneration, UMT5Config(**SMALL_T5), torch.float16, [0, 7]),
 }
-TIED = ("t5_relu", "llama_linear", "qwen2")
+TIED = ("t5_relu", "llama_linear", "qwen2", "yarn", "umt5")
 
 
 def randomize(model, generator):
@@ -115,7 +133,7 @@ def make(name, kind, config, dtype, begin, generator):
     config._attn_implementation = "eager"
     model = kind(config).eval().float()
     randomize(model, generator)
-    if name == "t5_gated":
+    if name in ("t5_gated", "mt5"):
         untie(model, generator)
     model.to(dtype).save_pretrained(HERE / name)
     (HERE / name / "generation_config.json").unlink(missing_ok=True)
@@ -152,10 +170,13 @@ def make_buckets():
 
 def main():
     torch.set_num_threads(1)
+    wanted = sys.argv[1:] or MODELS
     with torch.no_grad():
         for seed, (name, model) in enumerate(MODELS.items()):
-            make(name, *model, torch.Generator().manual_seed(seed))
-    make_buckets()
+            if name in wanted:
+                make(name, *model, torch.Generator().manual_seed(seed))
+    if not sys.argv[1:]:
+        make_buckets()
 
 
 if __name__ == "__main__":

@@ -10,15 +10,16 @@ import numpy as np
 
 from . import _native
 from .arrays import device_of
-from .enums import Weights, member
+from .enums import LogLevel, Weights, member
 from .handle import Handle
+from .runtime import Logger, hand_over_log, logger_of
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelInfo:
     """What a model is; see ``sidbeam_model_info``."""
 
-    family: str  #: "t5", "llama", "qwen2" or "qwen3"
+    family: str  #: as the config's model_type: "t5", "qwen3"
     layers: int  #: of the decoder
     encoder_layers: int  #: 0: a decoder alone
     hidden: int
@@ -27,7 +28,7 @@ class ModelInfo:
     head_dim: int
     weights: Weights  #: of the matrices, as held
     vocabulary: int  #: token ids are 0 .. vocabulary - 1
-    max_positions: int  #: that the config names; 0: none
+    max_positions: int  #: that the config names, or its attention's window if that is less; 0: none
     parameters: int  #: elements of all weights
     memory_bytes: int
 
@@ -44,22 +45,40 @@ class Model(Handle):
 
     @classmethod
     def open(
-        cls, folder: Union[str, os.PathLike[str]], *, weights: Union[Weights, str] = Weights.STORED, device: Any = None
+        cls,
+        folder: Union[str, os.PathLike[str]],
+        *,
+        weights: Union[Weights, str] = Weights.STORED,
+        device: Any = None,
+        base: Union[str, os.PathLike[str], None] = None,
+        log: Logger = None,
     ) -> Model:
         """Opens the folder of a checkpoint: config.json, and model.safetensors or its shards.
 
-        T5, Llama, Qwen2 and Qwen3. Nothing of the folder is needed afterwards.
+        T5, mT5, umT5, Llama, Mistral, Qwen2, Qwen3 and Phi-3, or a LoRA adapter of one, which is merged. Nothing of the
+        folder is needed afterwards.
 
         - ``weights``: how they are held: "stored" (as in the file), "f32", "f16", "bf16", or "int8" (approximate).
         - ``device``: "cpu", "cuda", "cuda:1".
+        - ``base``: the folder of the model that an adapter changes; None: found beside it.
+        - ``log``: as in :class:`Runtime`; a warning names tensors that the file has and the config does not ask for.
 
-        Raises :class:`IOFailure`, :class:`Corrupt` (the message names the tensor that is missing or has another shape),
-        :class:`Unsupported` (another family, a setting that is not implemented, or no ``libsidbeam_runner.so.1``),
-        :class:`NoDevice`, :class:`OutOfMemory`.
+        Raises :class:`IOFailure`, :class:`Corrupt` (the message names the tensor that is missing, has another shape or
+        is not finite), :class:`InvalidArgument` (16-bit weights do not hold a number), :class:`Unsupported` (another
+        family, a setting that is not implemented, or no ``libsidbeam_runner.so.1``), :class:`NoDevice`,
+        :class:`OutOfMemory`.
         """
         model = cls.__new__(cls)
         model._info = None
-        model._handle = _native.flat_model_open(os.fsencode(folder), member(Weights, weights), *device_of(device))
+        logger = logger_of(log)
+        model._handle = _native.flat_model_open(
+            os.fsencode(folder),
+            member(Weights, weights),
+            *device_of(device),
+            b"" if base is None else os.fsencode(base),
+            -1 if logger is None else int(LogLevel.WARNING),
+        )
+        hand_over_log(logger)
         return model
 
     @property

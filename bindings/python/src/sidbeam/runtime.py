@@ -14,6 +14,23 @@ Logger = Union[logging.Logger, Callable[[LogLevel, str], object], bool, None]
 _PYTHON_LEVELS = {LogLevel.ERROR: logging.ERROR, LogLevel.WARNING: logging.WARNING, LogLevel.INFO: logging.INFO}
 
 
+def logger_of(log: Logger) -> Logger:
+    return logging.getLogger("sidbeam") if log is True else log or None
+
+
+def hand_over_log(log: Logger) -> None:
+    """Hands waiting messages to the logger, if there is one."""
+    if log is None:
+        return
+    text = bytearray(512)
+    while (level := _native.flat_log_take(text)) >= 0:
+        message = text.split(b"\0", 1)[0].decode("utf-8", "replace")
+        if isinstance(log, logging.Logger):
+            log.log(_PYTHON_LEVELS.get(LogLevel(level), logging.INFO), "%s", message)
+        elif callable(log):
+            log(LogLevel(level), message)
+
+
 class Runtime(Handle):
     """What every other object is made from. Immutable: any number of threads may share it.
 
@@ -46,7 +63,7 @@ class Runtime(Handle):
         cuda_library: Optional[str] = None,
         device_allocator: tuple[int, int, int] = (0, 0, 0),
     ) -> None:
-        self._log: Logger = logging.getLogger("sidbeam") if log is True else log or None
+        self._log = logger_of(log)
         level = -1 if self._log is None else int(log_level)
         self._handle: Any = _native.flat_runtime_create(
             threads, step_threads, step_grain, level, cpu_target, cuda_library, *device_allocator
@@ -54,15 +71,7 @@ class Runtime(Handle):
 
     def _hand_over_log(self) -> None:
         """Hands waiting messages to the logger."""
-        if self._log is None:
-            return
-        text = bytearray(512)
-        while (level := _native.flat_log_take(text)) >= 0:
-            message = text.split(b"\0", 1)[0].decode("utf-8", "replace")
-            if isinstance(self._log, logging.Logger):
-                self._log.log(_PYTHON_LEVELS.get(LogLevel(level), logging.INFO), "%s", message)
-            elif callable(self._log):
-                self._log(LogLevel(level), message)
+        hand_over_log(self._log)
 
 
 _default: Optional[Runtime] = None

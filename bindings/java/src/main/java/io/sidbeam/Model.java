@@ -24,10 +24,12 @@ public final class Model extends NativeObject {
   }
 
   /**
-   * Opens the folder of a checkpoint: config.json, and model.safetensors or its shards, of a T5, Llama, Qwen2 or Qwen3.
-   * Nothing of the folder is needed afterwards. Fails with {@link Status#IO_ERROR}, {@link Status#CORRUPT} (the message
-   * names the tensor that is missing or has another shape), {@link Status#UNSUPPORTED} (another family, a setting
-   * that is not implemented, or no libsidbeam_runner.so.1), {@link Status#NO_DEVICE} or {@link Status#OUT_OF_MEMORY}.
+   * Opens the folder of a checkpoint: config.json, and model.safetensors or its shards, of a T5, mT5, umT5, Llama,
+   * Mistral, Qwen2, Qwen3 or Phi-3, or of a LoRA adapter of one, which is merged. Nothing of the folder is needed
+   * afterwards. Fails with {@link Status#IO_ERROR}, {@link Status#CORRUPT} (the message names the tensor that is
+   * missing, has another shape or is not finite), {@link Status#INVALID_ARGUMENT} (16-bit weights do not hold a
+   * number), {@link Status#UNSUPPORTED} (another family, a setting that is not implemented, or no
+   * libsidbeam_runner.so.1), {@link Status#NO_DEVICE} or {@link Status#OUT_OF_MEMORY}.
    *
    * @param folder of the checkpoint
    * @param config read, not kept
@@ -37,7 +39,12 @@ public final class Model extends NativeObject {
     byte[] name = Text.in(folder);
     Buffers.given(config, "config");
     NativeLibrary.loadRunner();
-    return new Model(Native.flat_model_open(name, config.weights.code, config.deviceType, config.deviceId));
+    byte[] base = config.base == null ? null : Text.in(config.base);
+    int level = config.logLevel == null ? -1 : config.logLevel.code;
+    Model model = new Model(
+        Native.flat_model_open(name, config.weights.code, config.deviceType, config.deviceId, base, level));
+    Log.drain();
+    return model;
   }
 
   /**

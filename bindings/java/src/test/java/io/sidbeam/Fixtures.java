@@ -12,6 +12,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.function.Executable;
 
 /** What the tests share: small catalogues, processes, and how failures are compared. */
@@ -84,5 +87,31 @@ final class Fixtures {
     } finally {
       Files.delete(output);
     }
+  }
+
+  /** What goes to the logger "io.sidbeam" meanwhile: "LEVEL message". */
+  static List<String> logged(Runnable run) {
+    List<String> messages = new ArrayList<>();
+    Handler handler = new Handler() {
+      @Override
+      public void publish(LogRecord message) {
+        messages.add(message.getLevel() + " " + message.getMessage());
+      }
+
+      @Override
+      public void flush() {}
+
+      @Override
+      public void close() {}
+    };
+    Logger logger = Logger.getLogger("io.sidbeam");
+    logger.addHandler(handler);
+    logger.setUseParentHandlers(false);
+    try {
+      run.run();
+    } finally {
+      logger.removeHandler(handler);
+    }
+    return messages;
   }
 }

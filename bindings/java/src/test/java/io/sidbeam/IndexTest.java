@@ -14,11 +14,7 @@ import java.nio.LongBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.logging.Handler;
-import java.util.logging.LogRecord;
-import java.util.logging.Logger;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -215,29 +211,13 @@ class IndexTest {
 
   @Test
   void messagesGoToTheSystemsLoggerWhereTheyAreAskedFor() {
-    List<String> messages = new ArrayList<>();
-    Handler handler = new Handler() {
-      @Override
-      public void publish(LogRecord message) {
-        messages.add(message.getLevel() + " " + message.getMessage());
-      }
-
-      @Override
-      public void flush() {}
-
-      @Override
-      public void close() {}
-    };
-    Logger logger = Logger.getLogger("io.sidbeam");
-    logger.addHandler(handler);
-    logger.setUseParentHandlers(false);
     Path file = Fixtures.write(folder.resolve("a.sidx"));
-    try (Runtime runtime = new Runtime(new RuntimeConfig().log(LogLevel.INFO))) {
-      Index.open(file).close(); // in the default runtime, which is silent
-      Index.open(file, new OpenConfig().runtime(runtime)).close();
-    } finally {
-      logger.removeHandler(handler);
-    }
+    List<String> messages = Fixtures.logged(() -> {
+      try (Runtime runtime = new Runtime(new RuntimeConfig().log(LogLevel.INFO))) {
+        Index.open(file).close(); // in the default runtime, which is silent
+        Index.open(file, new OpenConfig().runtime(runtime)).close();
+      }
+    });
     assertEquals(2, messages.size(), messages.toString());
     assertTrue(messages.get(0).startsWith("INFO sidbeam " + Runtime.version()), messages.get(0));
     assertTrue(messages.get(1).startsWith("INFO opened index '" + file), messages.get(1));

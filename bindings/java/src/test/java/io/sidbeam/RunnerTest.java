@@ -9,7 +9,9 @@ import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.lang.ref.WeakReference;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -27,6 +29,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
+import org.junit.jupiter.api.io.TempDir;
 
 /** A model of random weights, tests/bindings/tiny_model.py: tokens 0 .. 63. */
 @EnabledIfSystemProperty(named = "sidbeam.test.model", matches = ".+",
@@ -60,6 +63,23 @@ class RunnerTest {
     model.close();
     refused(Status.BAD_STATE, "model is closed", model::info);
     refused(Status.BAD_STATE, "model is closed", () -> new Runner(new RunnerConfig(model, index())));
+  }
+
+  @Test
+  void whatIsLeftOfAModelIsLogged(@TempDir Path folder) throws IOException {
+    Files.copy(FOLDER.resolve("model.safetensors"), folder.resolve("model.safetensors"));
+    String config = Files.readString(FOLDER.resolve("config.json"));
+    Files.writeString(folder.resolve("config.json"), config.replace("hidden_layers\": 2", "hidden_layers\": 1"));
+    List<String> messages = Fixtures.logged(() -> {
+      Model.open(folder).close();
+      Model.open(folder, new ModelConfig().log(LogLevel.ERROR)).close();
+      Model.open(folder, new ModelConfig().log(LogLevel.WARNING)).close();
+    });
+    assertEquals(1, messages.size(), messages.toString());
+    assertTrue(messages.get(0).startsWith("WARNING "), messages.get(0));
+    assertTrue(messages.get(0).contains("none of 9 tensors, which are left: model.layers.1."), messages.get(0));
+    refused(Status.INVALID_ARGUMENT, "no adapter_config.json",
+        () -> Model.open(folder, new ModelConfig().base(FOLDER)));
   }
 
   @Test

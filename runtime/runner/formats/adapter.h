@@ -1,0 +1,52 @@
+// A LoRA adapter as PEFT saves it: adapter_config.json, and adapter_model.safetensors with two narrow matrices per
+// matrix that it changes, and whole tensors in place of others.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "runner/formats/checkpoint.h"
+#include "runner/formats/config.h"
+
+namespace sidbeam::runner {
+
+// scale * up x down is added to a matrix. Of an embedding both are transposed in the file.
+struct LowRank {
+  std::string down_name, up_name;
+  Weights down, up;  // [rank, columns], [rows, rank]; of an embedding [rank, rows], [columns, rank]
+  int64_t rank = 0;
+  float scale = 1.0F;
+  bool embedding = false;
+};
+
+class Adapter {
+ public:
+  // Throws Failure: IO_ERROR, CORRUPT, UNSUPPORTED (not LoRA, or a form of it that is not merged).
+  explicit Adapter(const char* folder);
+
+  const Checkpoint& checkpoint() const { return checkpoint_; }
+  // What changes a tensor of the model of this shape, if anything does.
+  std::optional<LowRank> change(const std::string& name, int64_t rows, int64_t columns) const;
+  // An embedding that is saved whole may have more tokens than the base's.
+  void read_vocabulary(ModelConfig& config) const;
+  // The name of the tensor that takes the place of the model's; "": none.
+  std::string replacement(const std::string& name) const;
+
+ private:
+  void read_settings(const char* folder);
+  // The adapter's name of a module of the model; "": it has no tensor `tensor` of it.
+  std::string module(const std::string& name, const char* tensor) const;
+
+  Checkpoint checkpoint_;
+  double alpha_ = 1.0;
+  bool root_ = false;  // the scale is alpha / sqrt(rank)
+};
+
+// Whether a folder has an adapter.
+bool has_adapter(const std::string& folder);
+// The folder of the adapter's base: `given` if it is not empty, the folder itself, or one beside it that is called as the
+// adapter says. Throws UNSUPPORTED, with that advice, where there is none.
+std::string find_base(const std::string& folder, const std::string& given);
+
+}  // namespace sidbeam::runner

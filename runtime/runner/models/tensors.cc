@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runner/models/tensors.h"
+
+#include <cmath>
+
+#include "support/error.h"
+
+namespace sidbeam::runner {
+namespace {
+
+constexpr std::string_view kInner = "model.";
+
+Dtype dtype_of(StoredType type) {
+  return type == StoredType::kF16 ? Dtype::kF16 : type == StoredType::kBf16 ? Dtype::kBf16 : Dtype::kF32;
+}
+
+bool begins_with(std::string_view text, std::string_view begin) { return text.substr(0, begin.size()) == begin; }
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+// Copies of the embedding, buffers of old versions, and a bias that no T5 uses.
+bool is_ignored(std::string_view name) {
+  for (const char* end : {"rotary_emb.inv_freq", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+                          "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"})
+    if (ends_with(name, end)) return true;
+  return false;
+}
+
+std::vector<std::string> names_but(const Checkpoint& checkpoint, std::vector<std::string> read) {
+  std::vector<std::string> names;
+  std::sort(read.begin(), read.end());
+  for (int64_t i = 0; i < checkpoint.size(); ++i) {
+    std::string name(checkpoint.at(i).name);
+    if (!std::binary_search(read.begin(), read.end(), name) && !is_ignored(name)) names.push_back(std::move(name));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+// Elements of any stored type as f32; those of an f64 beyond f32 become infinite.
+void read_wide(const Checkpoint& from, const Weights& weights, int64_t first, int64_t n, std::byte* raw, float* out) {
+  from.read(weights, first, n, raw);
+  if (weights.type != StoredType::kF64) return widen({raw, dtype_of(weights.type), 1, n}, 0, n, out);
+  for (int64_t i = 0; i < n; ++i) {
+    double value;
+    std::memcpy(&value, raw + i * 8, sizeof value);
+    out[i] = static_cast<float>(value);
+  }
+}
+
+std::vector<float> read_all(const Checkpoint& from, const Weights& weights) {
+  std::vector<std::byte> raw(static_cast<size_t>(weights.elements * size_of(weights.type)));
+  std::vector<float> all(static_cast<size_t>(weights.elements));
+  read_wide(from, weights, 0, weights.elements, raw.data(), all.data());
+  return all;
+}
+
+// [n, rows] becomes [rows, n].
+void transpose(std::vector<float>& matrix, int64_t rows) {
+  std::vector<float> turned(matrix.size());
+  const auto columns = static_cast<int64_t>(matrix.size()) / rows;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column)
+      turned[static_cast<size_t>(row * columns + column)] = matrix[static_cast<size_t>(column * rows + row)];
+  matrix.swap(turned);
+}
+
+}  // namespace
+
+ModelTensors::ModelTensors(const Allocator& allocator, const Checkpoint& checkpoint, const Adapter* adapter,
+                           const ModelConfig& config, int64_t piece_bytes)
+    : allocator_(allocator),
+      checkpoint_(checkpoint),
+      adapter_(adapter),
+      encodes_(config.encoder_layers > 0),
+      piece_bytes_(piece_bytes) {
+  find_prefix(config);
+}
+
+// What wrappers of training put before every name; and a model saved without its output layer lacks "model.".
+void ModelTensors::find_prefix(const ModelConfig& config) {
+  const std::string embedding = config.encoder_layers > 0 ? "shared.weight" : "embed_tokens.weight";
+  for (const char* outer : {"", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
+    for (const bool inner : {true, false}) {
+      if (!checkpoint_.has(outer + std::string(inner && !encodes_ ? kInner : "") + embedding)) continue;
+      outer_ = outer, inner_ = inner;
+      return;
+    }
+  }
+}
+
+std::string ModelTensors::name_in_file(const std::string& name) const {
+  return outer_ + (!inner_ && begins_with(name, kInner) ? name.substr(kInner.size()) : name);
+}
+
+bool ModelTensors::has(const std::string& name) const {
+  return checkpoint_.has(name_in_file(name)) || (adapter_ != nullptr && !adapter_->replacement(name).empty());
+}
+
+Dtype ModelTensors::type_of(const std::string& name) const {
+  const std::string found = name_in_file(name);
+  return checkpoint_.has(found) ? dtype_of(checkpoint_.tensor(found, checkpoint_.shape_of(found)).type) : Dtype::kF32;
+}
+
+bool ModelTensors::has_output_layer(const ModelConfig& config) const {
+  if (has("lm_head.weight")) return true;
+  if (!config.tied && !inner_)
+    fail(SIDBEAM_CORRUPT,
+         "the checkpoint has no output layer, tensor 'lm_head.weight': it is of the model without its head, and "
+         "tie_word_embeddings is not true, with which the embedding would be the output layer");
+  return !config.tied;
+}
+
+StoredRows ModelTensors::rows(const std::string& name, int64_t of, int64_t columns, int64_t first, int64_t rows) {
+  return find(name, {of, columns}, first, rows, columns);
+}
+
+StoredRows ModelTensors::find(const std::string& name, std::initializer_list<int64_t> shape, int64_t first,
+                              int64_t rows, int64_t columns) {
+  StoredRows found;
+  const std::string other = adapter_ != nullptr ? adapter_->replacement(name) : "";
+  found.name = other.empty() ? name_in_file(name) : other;
+  found.from = other.empty() ? &checkpoint_ : &adapter_->checkpoint();
+  found.weights = found.from->tensor(found.name, shape);
+  (other.empty() ? read_ : read_of_adapter_).push_back(found.name);
+  if (!other.empty() && checkpoint_.has(name_in_file(name))) read_.push_back(name_in_file(name));
+  found.first = first, found.rows = rows, found.columns = columns;
+  found.dtype = dtype_of(found.weights.type);
+  parameters_ += rows * columns;
+  if (adapter_ == nullptr || shape.size() != 2) return found;
+  found.change = adapter_->change(name, *shape.begin(), columns);
+  if (found.change) {
+    read_of_adapter_.push_back(found.change->down_name);
+    read_of_adapter_.push_back(found.change->up_name);
+  }
+  return found;
+}
+
+Tensor ModelTensors::piece(const StoredRows& stored, Dtype held, int64_t row, int64_t rows) {
+  const int64_t first = (stored.first + row) * stored.columns, n = rows * stored.columns;
+  const int64_t bytes = checked_bytes(n, size_of(stored.weights.type));
+  if (raw_.size() < bytes) raw_ = Buffer<std::byte>(allocator_, bytes);
+  const bool wide = stored.change || stored.weights.type == StoredType::kF64;
+  Tensor piece{raw_.data(), stored.dtype, rows, stored.columns};
+  if (wide) {
+    if (wide_.size() < n) wide_ = Buffer<float>(allocator_, n);
+    read_wide(*stored.from, stored.weights, first, n, raw_.data(), wide_.data());
+    if (stored.change) add_change(stored, stored.first + row, rows);
+    piece.data = wide_.data(), piece.dtype = Dtype::kF32;
+  } else {
+    stored.from->read(stored.weights, first, n, raw_.data());
+  }
+  const int64_t unfit = first_unfit(piece, held);
+  if (unfit >= 0) refuse(stored, piece, stored.first + row, unfit);
+  return piece;
+}
+
+// In f32, a row at a time: sums over the rank, then the scale, as PEFT merges.
+void ModelTensors::add_change(const StoredRows& stored, int64_t row, int64_t rows) {
+  const LowRank& change = *stored.change;
+  if (row == stored.first || down_.empty()) {
+    down_ = read_all(adapter_->checkpoint(), change.down);
+    up_ = read_all(adapter_->checkpoint(), change.up);
+    if (change.embedding) {  // as matrices have them
+      down_.swap(up_);
+      transpose(down_, change.rank), transpose(up_, change.down.elements / change.rank);
+    }
+  }
+  std::vector<float> sum(static_cast<size_t>(stored.columns));
+  for (int64_t r = 0; r < rows; ++r) {
+    std::fill(sum.begin(), sum.end(), 0.0F);
+    for (int64_t k = 0; k < change.rank; ++k) {
+      const float factor = up_[static_cast<size_t>((row + r) * change.rank + k)];
+      const float* const from = down_.data() + k * stored.columns;
+      for (size_t c = 0; c < sum.size(); ++c) sum[c] += factor * from[c];
+    }
+    float* const to = wide_.data() + r * stored.columns;
+    for (size_t c = 0; c < sum.size(); ++c) to[c] += change.scale * sum[c];
+  }
+}
+
+void ModelTensors::refuse(const StoredRows& stored, const Tensor& piece, int64_t row, int64_t element) const {
+  float value;
+  widen(piece, element, 1, &value);
+  const int64_t at[] = {row + element / stored.columns, element % stored.columns};
+  const std::string place = format_shape(piece.outputs == 1 && stored.rows == 1 ? std::span(at).subspan(1) : at);
+  const char* const path = stored.from->path_of(stored.weights);
+  if (std::isfinite(value))
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "config.weights: tensor '%.200s' of '%.150s' is %g at %s, which 16 bits do not hold; expected weights as "
+         "stored, or f32",
+         stored.name.c_str(), path, static_cast<double>(value), place.c_str());
+  fail(SIDBEAM_CORRUPT, "tensor '%.200s' of '%.200s' is %g at %s, expected finite numbers%s", stored.name.c_str(), path,
+       static_cast<double>(value), place.c_str(),
+       stored.weights.type == StoredType::kF64 ? ", of an F64 within f32" : "");
+}
+
+std::vector<std::string> ModelTensors::left() const {
+  if (adapter_ != nullptr) {
+    const std::vector<std::string> unread = names_but(adapter_->checkpoint(), read_of_adapter_);
+    if (!unread.empty())
+      fail(SIDBEAM_UNSUPPORTED, "the adapter's tensor '%.200s' changes nothing of this model, expected LoRA's alone",
+           unread.front().c_str());
+  }
+  return names_but(checkpoint_, read_);
+}
+
+}  // namespace sidbeam::runner

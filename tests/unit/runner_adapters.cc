@@ -1,0 +1,162 @@
+// LoRA adapters: merged with their base they give the logits of the model that was merged by hand.
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "edited_model.h"
+
+namespace sidbeam::runner {
+namespace {
+
+// An adapter of these of a model's matrices, of rank 2 and alpha 3, beside it or in another folder; and the model with
+// the same merged by hand.
+struct Adapted {
+  EditedModel base{"llama"}, merged{"llama"};
+  EditedTensors adapter;
+  Json config = {{"peft_type", "LORA"}, {"r", 2}, {"lora_alpha", 3}, {"base_model_name_or_path", "someone/base"}};
+
+  explicit Adapted(float scale = 1.5F) {
+    for (const char* name : {"model.layers.0.self_attn.q_proj", "model.layers.1.mlp.down_proj"}) change(name, scale);
+    embed(scale);
+    EditedTensor& head = merged.tensors.at("lm_head.weight");
+    for (size_t i = 0; i < head.bytes.size() / sizeof(float); ++i) head.set(i, 0.01F * static_cast<float>(i % 17));
+    adapter["base_model.model.lm_head.weight"] = head;
+  }
+  std::vector<float> drawn(int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) value = 0.1F * static_cast<float>(static_cast<int>(random() % 19) - 9);
+    return values;
+  }
+  static float product(const std::vector<float>& up, const std::vector<float>& down, int64_t row, int64_t column,
+                       int64_t columns) {
+    float sum = 0;
+    for (int64_t k = 0; k < 2; ++k)
+      sum += up[static_cast<size_t>(2 * row + k)] * down[static_cast<size_t>(k * columns + column)];
+    return sum;
+  }
+  void change(const std::string& name, float scale) {
+    EditedTensor& tensor = merged.tensors.at(name + ".weight");
+    const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+    const std::vector<float> down = drawn(2 * columns), up = drawn(2 * rows), before = tensor.floats();
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        const auto i = static_cast<size_t>(row * columns + column);
+        tensor.set(i, before[i] + scale * product(up, down, row, column, columns));
+      }
+    adapter["base_model.model." + name + ".lora_A.weight"] = EditedTensor::of("F32", {2, columns}, down);
+    adapter["base_model.model." + name + ".lora_B.weight"] = EditedTensor::of("F32", {rows, 2}, up);
+  }
+  // Of an embedding A is [rank, tokens] and B [width, rank]: the product is transposed.
+  void embed(float scale) {
+    EditedTensor& tensor = merged.tensors.at("model.embed_tokens.weight");
+    const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+    const std::vector<float> a = drawn(2 * rows), b = drawn(2 * columns), before = tensor.floats();
+    for (int64_t row = 0; row < rows; ++row)
+      for (int64_t column = 0; column < columns; ++column) {
+        const auto i = static_cast<size_t>(row * columns + column);
+        tensor.set(i, before[i] + scale * product(b, a, column, row, rows));
+      }
+    adapter["base_model.model.model.embed_tokens.lora_embedding_A"] = EditedTensor::of("F32", {2, rows}, a);
+    adapter["base_model.model.model.embed_tokens.lora_embedding_B"] = EditedTensor::of("F32", {columns, 2}, b);
+  }
+  void write(const Folder& folder) const {
+    folder.write("adapter_config.json", config.dump());
+    write_tensors(folder, "adapter_model.safetensors", adapter);
+  }
+
+  std::mt19937 random{7};
+};
+
+std::vector<Logits> logits_at(const std::string& folder, const std::string& base = "") {
+  Opening how;
+  how.base = base;
+  return logits_of(*open_at(folder, how), Golden("llama"));
+}
+
+TEST(RunnerAdapters, AreMergedWithTheirBase) {
+  const Adapted made;
+  const Folder merged, base, adapter, together;
+  made.merged.write(merged);
+  made.base.write(base), made.write(adapter);
+  made.base.write(together), made.write(together);
+  const std::vector<Logits> expected = logits_at(merged.path());
+  EXPECT_EQ(logits_at(adapter.path(), base.path()), expected);
+  EXPECT_EQ(logits_at(together.path()), expected);
+  EXPECT_NE(logits_at(base.path()), expected);
+  // A folder beside it that is called so.
+  const Folder parent;
+  std::filesystem::create_directory(parent.path("adapter")), std::filesystem::create_directory(parent.path("base"));
+  for (const char* file : {"adapter_config.json", "adapter_model.safetensors"})
+    std::filesystem::copy_file(adapter.path(file), parent.path(std::string("adapter/") + file));
+  for (const char* file : {"config.json", "model.safetensors"})
+    std::filesystem::copy_file(base.path(file), parent.path(std::string("base/") + file));
+  EXPECT_EQ(logits_at(parent.path("adapter")), expected);
+}
+
+TEST(RunnerAdapters, MayScaleByTheRootOfTheirRank) {
+  Adapted made(3.0F / std::sqrt(2.0F));
+  made.config["use_rslora"] = true;
+  const Folder merged, together;
+  made.merged.write(merged), made.base.write(together), made.write(together);
+  const std::vector<Logits> expected = logits_at(merged.path()), found = logits_at(together.path());
+  for (size_t i = 0; i < expected.size(); ++i)
+    for (size_t j = 0; j < expected[i].size(); ++j) EXPECT_NEAR(found[i][j], expected[i][j], 2e-4F);
+}
+
+// An embedding and an output layer that were saved whole may have new tokens.
+TEST(RunnerAdapters, MayHaveMoreTokens) {
+  Adapted made;
+  for (const char* name : {"lora_embedding_A", "lora_embedding_B"})
+    made.adapter.erase(std::string("base_model.model.model.embed_tokens.") + name);
+  const std::vector<float> wide(60 * 40, 0.25F);
+  made.adapter["base_model.model.model.embed_tokens.weight"] = EditedTensor::of("F32", {60, 40}, wide);
+  made.adapter["base_model.model.lm_head.weight"] = EditedTensor::of("F32", {60, 40}, wide);
+  const Folder together;
+  made.base.write(together), made.write(together);
+  Opening how;
+  EXPECT_EQ(open_at(together.path(), how)->info().vocabulary, 60);
+  EXPECT_TRUE(how.log.empty());
+}
+
+TEST(RunnerAdapters, AreRefusedWhereTheyCannotBeMerged) {
+  const auto refused = [](sidbeam_status status, const std::string& phrase, const auto& alter) {
+    Adapted made;
+    alter(made);
+    const Folder base, adapter;
+    made.base.write(base), made.write(adapter);
+    expect_failure(status, phrase, [&] { logits_at(adapter.path(), base.path()); });
+  };
+  const auto unsupported = [&](const std::string& phrase, const char* field, const Json& value) {
+    refused(SIDBEAM_UNSUPPORTED, phrase, [&](Adapted& made) { made.config[field] = value; });
+  };
+  unsupported("peft_type 'IA3', expected LORA", "peft_type", "IA3");
+  unsupported("bias 'all', expected none", "bias", "all");
+  unsupported("use_dora true, expected false", "use_dora", true);
+  unsupported("rank_pattern set, expected none", "rank_pattern", {{"q_proj", 4}});
+  unsupported("init_lora_weights 'pissa'", "init_lora_weights", "pissa");
+  refused(SIDBEAM_UNSUPPORTED, "adapter's tensor 'base_model.model.x.lora_A.weight' changes nothing",
+          [](Adapted& made) {
+            made.adapter["base_model.model.x.lora_A.weight"] = EditedTensor::of("F32", {1}, std::vector<float>{1});
+          });
+  refused(SIDBEAM_CORRUPT, "lora_B.weight' of", [](Adapted& made) {
+    made.adapter["base_model.model.model.layers.1.mlp.down_proj.lora_B.weight"] =
+        EditedTensor::of("F32", {1, 2}, std::vector<float>{1, 2});
+  });
+  refused(SIDBEAM_CORRUPT, "is nan at", [](Adapted& made) {
+    made.adapter["base_model.model.model.layers.1.mlp.down_proj.lora_B.weight"].set(
+        0, std::numeric_limits<float>::quiet_NaN());
+  });
+  const Folder alone;
+  Adapted().write(alone);
+  expect_failure(SIDBEAM_UNSUPPORTED,
+                 "is a LoRA adapter of 'someone/base', whose folder is not beside it: give that as",
+                 [&] { logits_at(alone.path()); });
+  expect_failure(SIDBEAM_INVALID_ARGUMENT, "config.base is given, expected NULL",
+                 [&] { logits_at(model_folder("llama"), model_folder("llama")); });
+}
+
+}  // namespace
+}  // namespace sidbeam::runner
