@@ -6,6 +6,12 @@
 
 namespace sidbeam::runner {
 
+// After every change somebody looks.
+void Runner::settle(Lock& lock) {
+  while (changed_)
+    if (call_worker(hand_out_turns())) post_worker(lock);
+}
+
 Formation Runner::look(int64_t time) {
   if (closing_) return {};  // nothing starts any more
   const Formation formation = form(queue_, time, config_.batch, formed_.data());
@@ -24,11 +30,22 @@ Formation Runner::hand_out_turns() {
       Turn& turn = *entries_[static_cast<size_t>(formed_[0])].turn;
       turn.lane = take_lane(formation, time);
       turn.is = Is::kGranted;
-      turn.changed.notify_one();
+      clock_->notify_one(turn.changed);
     } else {
+      changed_ = false;
       return formation;
     }
   }
+}
+
+void Runner::insert(int32_t entry) {
+  queue_.insert(entry, waiting_of(entries_[static_cast<size_t>(entry)]));
+  changed_ = true;
+}
+
+void Runner::remove(int32_t entry) {
+  queue_.remove(entry);
+  changed_ = true;
 }
 
 // Its own thread calls done().
@@ -36,7 +53,7 @@ void Runner::refuse_turn(int32_t entry, const Outcome& outcome) {
   Turn& turn = *entries_[static_cast<size_t>(entry)].turn;
   turn.refusal = withdraw(entry, outcome);
   turn.is = Is::kRefused;
-  turn.changed.notify_one();
+  clock_->notify_one(turn.changed);
 }
 
 // Sees to it that a worker looks at what has been submitted. True: the caller calls post_worker().
@@ -45,7 +62,7 @@ bool Runner::call_worker(const Formation& formation) {
   const bool can_run = formation.expired >= 0 || free_lane_ >= 0;
   if (looking_ > 0) {
     const bool due = can_run && (formation.expired >= 0 || formation.batch > 0);
-    if (due || formation.look_again < timer_) work_.notify_one();
+    if (due || formation.look_again < timer_) clock_->notify_one(work_);
     return false;
   }
   if (config_.post == nullptr || !can_run) return false;
@@ -71,7 +88,7 @@ int32_t Runner::take_lane(const Formation& formation, int64_t time) {
 void Runner::start(int32_t number, LaneState& lane, int64_t time) {
   Entry& entry = entries_[static_cast<size_t>(number)];
   stats_.batch_rows += queue_[number].rows;
-  queue_.remove(number);
+  remove(number);
   entry.state = State::kRunning;
   entry.started = time;
   ++stats_.running;
@@ -100,6 +117,7 @@ void Runner::give_lane_back(int32_t number) {
   lane.count = 0;
   lane.next = free_lane_;
   free_lane_ = number;
+  changed_ = true;
 }
 
 }  // namespace sidbeam::runner

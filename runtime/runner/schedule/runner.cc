@@ -11,8 +11,6 @@
 namespace sidbeam::runner {
 namespace {
 
-thread_local const WithinCallback* innermost = nullptr;
-
 // Saturates at kNever.
 int64_t later(int64_t time, int64_t us) { return us > (kNever - time) / 1000 ? kNever : time + us * 1000; }
 
@@ -24,11 +22,16 @@ int32_t most_requests(const RunnerConfig& config, int64_t lanes) {
   return static_cast<int32_t>(requests);
 }
 
-WithinCallback::WithinCallback(const Runner* runner) : runner_(runner), outer_(innermost) { innermost = this; }
-WithinCallback::~WithinCallback() { innermost = outer_; }
+const WithinCallback*& WithinCallback::innermost() {
+  thread_local const WithinCallback* of_this_thread = nullptr;
+  return of_this_thread;
+}
+
+WithinCallback::WithinCallback(const Runner* runner) : runner_(runner), outer_(innermost()) { innermost() = this; }
+WithinCallback::~WithinCallback() { innermost() = outer_; }
 
 bool WithinCallback::of(const Runner* runner) {
-  for (const WithinCallback* at = innermost; at != nullptr; at = at->outer_)
+  for (const WithinCallback* at = innermost(); at != nullptr; at = at->outer_)
     if (at->runner_ == runner) return true;
   return false;
 }
@@ -118,7 +121,7 @@ int32_t Runner::take(Lock& lock, const sidbeam_request& request, Turn* turn) {
   int32_t& bucket = buckets_[entry.number & (buckets_.size() - 1)];
   entry.next = bucket;
   bucket = number;
-  queue_.insert(number, waiting_of(entry));
+  insert(number);
   ++stats_.submitted;
   ++outstanding_;
   return number;
@@ -162,15 +165,13 @@ int64_t Runner::submit(const sidbeam_request& request) {
   check_usable();
   if (!config_.lane_threads && config_.post == nullptr)
     fail(SIDBEAM_BAD_STATE, "submit() needs config.lane_threads or config.post; sidbeam_runner_run() does not");
-  Lock lock(mutex_, std::defer_lock);
-  const int64_t number = entries_[static_cast<size_t>(take(lock, request, nullptr))].number;
-  hand_on(lock);
-  return number;
+  Lock lock(*this, std::defer_lock);
+  return entries_[static_cast<size_t>(take(lock, request, nullptr))].number;
 }
 
 void Runner::cancel(int64_t number) {
   check_usable();
-  Lock lock(mutex_);
+  Lock lock(*this);
   if (number < 1 || number > last_number_) {
     const int64_t last = last_number_;
     lock.unlock();
@@ -185,18 +186,16 @@ void Runner::cancel(int64_t number) {
     entries_[static_cast<size_t>(entry)].cancelled.store(true, std::memory_order_relaxed);
     return;
   }
-  const Ending ending = withdraw(entry, {SIDBEAM_CANCELLED, "the request was cancelled while it waited"});
-  hand_on(lock);
-  end(lock, ending);
+  end(lock, withdraw(entry, {SIDBEAM_CANCELLED, "the request was cancelled while it waited"}));
 }
 
 bool Runner::drain(int64_t timeout_us) {
   check_usable();
   if (WithinCallback::of(this)) fail(SIDBEAM_BAD_STATE, "drain() within a callback of its runner");
   check_range("timeout_us", timeout_us, 0, kNever);
-  Lock lock(mutex_);
+  Lock lock(*this);
   const int64_t until = timeout_us == 0 ? kNever : later(now(), timeout_us);
-  while (outstanding_ > 0 && (until == kNever || now() < until)) clock_->wait(lock, idle_, until);
+  while (outstanding_ > 0 && (until == kNever || now() < until)) lock.wait(idle_, until);
   return outstanding_ == 0;
 }
 
@@ -204,27 +203,22 @@ void Runner::close() {
   check_usable();
   if (WithinCallback::of(this)) fail(SIDBEAM_BAD_STATE, "close() within a callback of its runner");
   const Outcome closed = {SIDBEAM_CANCELLED, "the runner was closed while the request waited"};
-  Lock lock(mutex_);
+  Lock lock(*this);
   if (closing_) {
-    while (!closed_) clock_->wait(lock, idle_, kNever);
+    while (!closed_) lock.wait(idle_, kNever);
     return;
   }
   closing_ = true;
-  while (queue_.size() > 0) {
-    const int32_t entry = queue_.entry(0);
-    if (queue_[entry].alone) {
-      refuse_turn(entry, closed);
-    } else {
-      end(lock, withdraw(entry, closed));
-    }
-  }
-  work_.notify_all();
-  while (outstanding_ > 0 || inside_ > 0 || workers_ > 0) clock_->wait(lock, idle_, kNever);
+  for (int32_t i = queue_.size(); i-- > 0;)
+    if (queue_[queue_.entry(i)].alone) refuse_turn(queue_.entry(i), closed);
+  end_all(lock, closed);
+  clock_->notify_all(work_);
+  while (outstanding_ > 0 || inside_ > 0 || workers_ > 0) lock.wait(idle_, kNever);
   lock.unlock();
   stop_threads();
   lock.lock();
   closed_ = true;
-  idle_.notify_all();
+  clock_->notify_all(idle_);
 }
 
 void Runner::count(const Outcome& outcome) {
@@ -253,7 +247,7 @@ void Runner::count(const Rounds& rounds) {
 }
 
 void Runner::leave() {
-  if (--outstanding_ == 0) idle_.notify_all();
+  if (--outstanding_ == 0) clock_->notify_all(idle_);
 }
 
 sidbeam_runner_stats Runner::stats() const {

@@ -41,8 +41,8 @@ int32_t most_requests(const RunnerConfig& config, int64_t lanes);
 //
 // One mutex guards the queue, the entries, the free lanes and the counts. It is never held while a callback or a lane
 // runs. A worker (a thread of the runner, or a task that the host was asked to run) looks at the queue, takes a free
-// lane and a batch, runs it, and looks again. A caller of run() is handed a lane when its turn comes, by whoever
-// changes the queue or frees a lane; its batch is its request alone.
+// lane and a batch, runs it, and looks again. A caller of run() is handed a lane when its turn comes; its batch is its
+// request alone. Whatever makes a turn free, whoever does it: the mutex is let go by Lock alone, which looks first.
 //
 // In a forked child every call fails with BAD_STATE, and destroying frees nothing: the mutex may be locked for ever,
 // and lanes be in use by threads that do not exist.
@@ -70,7 +70,7 @@ class Runner {
   struct Turn;
   struct LaneState;
   class Batch;
-  using Lock = std::unique_lock<std::mutex>;
+  class Lock;
 
   // A request that was taken.
   struct Entry {
@@ -112,8 +112,11 @@ class Runner {
   void check_usable() const;
 
   // Who goes next: dispatch.cc. All under the lock.
+  void settle(Lock& lock);
   Formation look(int64_t time);
   Formation hand_out_turns();
+  void insert(int32_t entry);
+  void remove(int32_t entry);
   void refuse_turn(int32_t entry, const Outcome& outcome);
   [[nodiscard]] bool call_worker(const Formation& formation);
   int32_t take_lane(const Formation& formation, int64_t time);
@@ -127,14 +130,16 @@ class Runner {
   bool may_wait(bool permanent) const;
   void wait_for_work(Lock& lock, int64_t until);
   void run_lane(Lock& lock, int32_t lane);
-  void hand_on(Lock& lock);
   void post_worker(Lock& lock);
   void wait_turn(Lock& lock, int32_t entry, Turn& turn);
   void start_threads();
   void stop_threads();
 
   // Endings. They unlock while done() runs.
+  void give_up(int32_t entry);
+  Ending ending_of(int32_t entry, const Outcome& outcome);
   Ending withdraw(int32_t entry, const Outcome& outcome);
+  void end_all(Lock& lock, const Outcome& outcome);
   void end(Lock& lock, const Ending& ending);
   void end_running(int32_t entry, const Outcome& outcome, const LaneState& lane);
   void tell(const sidbeam_request& request, const Outcome& outcome, sidbeam_result result) const;
@@ -147,6 +152,7 @@ class Runner {
   const int64_t created_;
 
   mutable std::mutex mutex_;
+  bool changed_ = false;  // since somebody has looked: the queue, the lanes, or who comes to look
   int32_t entry_count_;
   Queue queue_;
   std::unique_ptr<Entry[]> entries_;

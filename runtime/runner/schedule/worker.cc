@@ -24,7 +24,7 @@ void Runner::posted_work(void* runner) { static_cast<Runner*>(runner)->work(fals
 // A permanent worker ends when the runner closes, a posted one when there is nothing that it could run. Both have been
 // counted before.
 void Runner::work(bool permanent) {
-  Lock lock(mutex_);
+  Lock lock(*this);
   while (!closing_) {
     const Formation formation = hand_out_turns();
     if (serve(lock, formation)) continue;
@@ -32,7 +32,7 @@ void Runner::work(bool permanent) {
     wait_for_work(lock, formation.look_again);
   }
   --looking_;
-  if (--workers_ == 0) idle_.notify_all();
+  if (--workers_ == 0) clock_->notify_all(idle_);
 }
 
 // Does one thing, if there is one to do; others look meanwhile.
@@ -40,7 +40,6 @@ bool Runner::serve(Lock& lock, const Formation& formation) {
   if (formation.expired >= 0) {
     const Ending ending = withdraw(formation.expired, {SIDBEAM_DEADLINE_EXCEEDED, kTooLate});
     --looking_;
-    hand_on(lock);
     end(lock, ending);
     ++looking_;
     return true;
@@ -48,7 +47,6 @@ bool Runner::serve(Lock& lock, const Formation& formation) {
   if (formation.batch == 0 || free_lane_ < 0) return false;
   const int32_t lane = take_lane(formation, now());
   --looking_;
-  hand_on(lock);
   run_lane(lock, lane);
   ++looking_;
   return true;
@@ -63,7 +61,7 @@ bool Runner::may_wait(bool permanent) const {
 void Runner::wait_for_work(Lock& lock, int64_t until) {
   const bool watches = until < timer_;
   if (watches) timer_ = until;
-  clock_->wait(lock, work_, watches ? until : kNever);
+  lock.wait(work_, watches ? until : kNever);
   if (watches) timer_ = kNever;
 }
 
@@ -80,11 +78,6 @@ void Runner::run_lane(Lock& lock, int32_t number) {
   give_lane_back(number);
 }
 
-// After every change of the queue or of the lanes: somebody looks.
-void Runner::hand_on(Lock& lock) {
-  if (call_worker(hand_out_turns())) post_worker(lock);
-}
-
 void Runner::post_worker(Lock& lock) {
   lock.unlock();
   bool posted = false;
@@ -98,30 +91,25 @@ void Runner::post_worker(Lock& lock) {
     --workers_;
   }
   // Workers that there are will come back to look. If there is none, nobody would ever run what waits.
-  while (!posted && workers_ == 0 && queue_.submitted() > 0) {
-    int32_t i = 0;
-    while (queue_[queue_.entry(i)].alone) ++i;
-    end(lock, withdraw(queue_.entry(i), {SIDBEAM_BAD_STATE, "config.post did not take a task that runs the request"}));
-  }
-  if (--inside_ == 0 || workers_ == 0) idle_.notify_all();
+  if (!posted && workers_ == 0)
+    end_all(lock, {SIDBEAM_BAD_STATE, "config.post did not take a task that runs the request"});
+  if (--inside_ == 0 || workers_ == 0) clock_->notify_all(idle_);
 }
 
 void Runner::run(const sidbeam_request& request) {
   check_usable();
   if (WithinCallback::of(this)) fail(SIDBEAM_BAD_STATE, "run() within a callback of its runner");
   Turn turn;
-  Lock lock(mutex_, std::defer_lock);
+  Lock lock(*this, std::defer_lock);
   const int32_t entry = take(lock, request, &turn);
   ++inside_;
-  hand_on(lock);
   wait_turn(lock, entry, turn);
   if (turn.is == Is::kGranted) {
     run_lane(lock, turn.lane);
   } else if (turn.is == Is::kRefused) {
     end(lock, turn.refusal);
   }
-  hand_on(lock);
-  if (--inside_ == 0) idle_.notify_all();
+  if (--inside_ == 0) clock_->notify_all(idle_);
   lock.unlock();
   if (turn.result.status != SIDBEAM_OK) fail(turn.result.status, "%s", turn.result.message);
 }
@@ -133,7 +121,7 @@ void Runner::wait_turn(Lock& lock, int32_t entry, Turn& turn) {
     if (turn.is == Is::kWaiting && now() >= deadline) {
       refuse_turn(entry, {SIDBEAM_DEADLINE_EXCEEDED, kTooLate});
     } else {
-      clock_->wait(lock, turn.changed, turn.is == Is::kWaiting ? deadline : kNever);
+      lock.wait(turn.changed, turn.is == Is::kWaiting ? deadline : kNever);
     }
   }
 }
@@ -143,18 +131,18 @@ void Runner::start_threads() {
   try {
     for (int32_t i = 0; i < lane_count_; ++i) {
       {
-        const std::lock_guard lock(mutex_);
+        const Lock lock(*this);
         ++looking_;
         ++workers_;
       }
-      threads_.emplace_back([this] { work(true); });
+      threads_.push_back(clock_->start([](void* runner) { static_cast<Runner*>(runner)->work(true); }, this));
     }
   } catch (const std::system_error&) {
     const size_t started = threads_.size();
     {
-      const std::lock_guard lock(mutex_);
+      const Lock lock(*this);
       closing_ = true;
-      work_.notify_all();
+      clock_->notify_all(work_);
     }
     stop_threads();
     fail(SIDBEAM_OUT_OF_MEMORY, "the system gave %zu threads, expected %d (config.lanes)", started, lane_count_);
@@ -162,25 +150,53 @@ void Runner::start_threads() {
 }
 
 void Runner::stop_threads() {
-  for (std::thread& thread : threads_) thread.join();
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
   threads_.clear();
 }
 
-// Takes a waiting request out of the queue, and frees its entry.
-Runner::Ending Runner::withdraw(int32_t number, const Outcome& outcome) {
-  Entry& entry = entries_[static_cast<size_t>(number)];
-  queue_.remove(number);
+// A waiting request will not run.
+void Runner::give_up(int32_t number) {
+  remove(number);
   forget(number);
+  entries_[static_cast<size_t>(number)].started = now();
+}
+
+// How a request ends that was given up; frees its entry.
+Runner::Ending Runner::ending_of(int32_t number, const Outcome& outcome) {
+  Entry& entry = entries_[static_cast<size_t>(number)];
   count(outcome);
   Ending ending;
   ending.request = entry.request;
   ending.number = entry.number;
-  ending.queued = now() - entry.arrival;
+  ending.queued = entry.started - entry.arrival;
   ending.turn = entry.turn;
   ending.outcome = outcome;
   if (entry.turn != nullptr) entry.turn->is = Is::kEnding;
   put_back(number);
   return ending;
+}
+
+Runner::Ending Runner::withdraw(int32_t number, const Outcome& outcome) {
+  give_up(number);
+  return ending_of(number, outcome);
+}
+
+// Whatever has been submitted. All of it leaves the queue at once: whoever is behind it does not wait for its done().
+void Runner::end_all(Lock& lock, const Outcome& outcome) {
+  int32_t first = -1;
+  for (int32_t i = queue_.size(); i-- > 0;) {
+    const int32_t entry = queue_.entry(i);
+    if (queue_[entry].alone) continue;
+    give_up(entry);
+    entries_[static_cast<size_t>(entry)].next = first;
+    first = entry;
+  }
+  while (first >= 0) {
+    const int32_t entry = first;
+    first = entries_[static_cast<size_t>(entry)].next;
+    end(lock, ending_of(entry, outcome));
+  }
 }
 
 void Runner::end(Lock& lock, const Ending& ending) {
@@ -195,7 +211,7 @@ void Runner::end(Lock& lock, const Ending& ending) {
   ending.turn->result.status = ending.outcome.status;
   std::snprintf(ending.turn->result.message, sizeof ending.turn->result.message, "%s", ending.outcome.message);
   ending.turn->is = Is::kOver;
-  ending.turn->changed.notify_one();
+  clock_->notify_one(ending.turn->changed);
 }
 
 // Called by lanes, without the lock.
@@ -209,7 +225,7 @@ void Runner::end_running(int32_t number, const Outcome& outcome, const LaneState
   result.batch = lane.count;
   result.levels = lane.lane->levels();
   {
-    const std::lock_guard lock(mutex_);
+    const Lock lock(*this);
     forget(number);
     count(outcome);
     count(outcome.rounds);
@@ -225,7 +241,7 @@ void Runner::end_running(int32_t number, const Outcome& outcome, const LaneState
     entry.turn->result.status = outcome.status;
     std::snprintf(entry.turn->result.message, sizeof entry.turn->result.message, "%s", outcome.message);
   }
-  const std::lock_guard lock(mutex_);
+  const Lock lock(*this);
   put_back(number);
   leave();
 }

@@ -1,6 +1,7 @@
 /* Requests that wait: a full queue, cancellation, closing, whose threads run them, and what the runner holds.
  * SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
+#include <sched.h>
 
 #include "runner_rig.h"
 
@@ -121,6 +122,45 @@ static void the_hosts_threads_run_what_is_submitted(void) {
   CHECK(posted >= 1);
 }
 
+/* A host that refuses the task while somebody else has come into run(): once it has been told who waits, it says no. */
+typedef struct refusal {
+  pthread_t caller;
+  outcome ran;
+  sidbeam_status status;
+} refusal;
+
+static void* call_run(void* argument) {
+  refusal* const of = argument;
+  const sidbeam_request request = ask(&of->ran);
+  sidbeam_error own = SIDBEAM_ERROR_INIT;
+  of->status = sidbeam_runner_run(runner, &request, &own);
+  return NULL;
+}
+
+static int32_t refuse_with_a_caller_behind(void* context, void (*task)(void* data), void* data) {
+  refusal* const of = context;
+  (void)task, (void)data;
+  CHECK(pthread_create(&of->caller, NULL, call_run, of) == 0);
+  while (stats_of().queued < 2) sched_yield();
+  return 0;
+}
+
+static void a_caller_behind_a_request_that_the_host_refuses_gets_its_lane(void) {
+  outcome submitted;
+  refusal of = {.status = -1};
+  sidbeam_runner_config config = settings();
+  config.post = refuse_with_a_caller_behind;
+  config.post_context = &of;
+  make_runner(&config);
+  submit(&submitted);
+  CHECK_INT(submitted.calls, 1);
+  CHECK_INT(submitted.status, SIDBEAM_BAD_STATE);
+  CHECK(strstr(submitted.message, "config.post did not take a task that runs the request") != NULL);
+  pthread_join(of.caller, NULL);
+  CHECK_INT(of.status, SIDBEAM_OK);
+  CHECK_INT(of.ran.status, SIDBEAM_OK);
+}
+
 /* Counts what a runner holds by config.allocator. */
 static void* count_allocation(void* context, int64_t bytes, int64_t alignment) {
   *(int64_t*)context += bytes;
@@ -166,6 +206,7 @@ int main(void) {
       TEST(a_number_that_was_never_given_cannot_be_cancelled),
       TEST(closing_ends_what_waits_and_finishes_what_runs),
       TEST(the_hosts_threads_run_what_is_submitted),
+      TEST(a_caller_behind_a_request_that_the_host_refuses_gets_its_lane),
       TEST(memory_includes_the_rows_of_the_output_layer),
   };
   after_test = clean_up;
