@@ -13,6 +13,7 @@
 %javaconst(1);
 %ignore SIDBEAM_ABI_VERSION;
 %ignore SIDBEAM_RUNNER_ABI_VERSION;
+%ignore SIDBEAM_IMPORT_ABI_VERSION;
 %ignore FLAT_CLOSED;
 
 // Handles are numbers.

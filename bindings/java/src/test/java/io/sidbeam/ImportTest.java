@@ -43,9 +43,9 @@ class ImportTest {
     for (long ordinal = 0; ordinal < index.info().sids(); ordinal++) {
       String sid = Arrays.stream(index.sid(ordinal)).mapToObj(Integer::toString).collect(Collectors.joining(" "));
       Range rows = index.itemRows(ordinal);
-      for (long row = rows.lo(); row < rows.hi(); row++) {
+      for (long row = rows.begin(); row < rows.end(); row++) {
         boolean named = index.info().idType() == IdType.STRING;
-        found.add((named ? index.itemNames(row)[0] : Long.toString(index.itemIds(row)[0])) + ": " + sid);
+        found.add((named ? index.itemNames(row).get(0) : Long.toString(index.itemIds(row)[0])) + ": " + sid);
       }
     }
     found.sort(null);
