@@ -323,7 +323,7 @@ typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
 typedef _goslice_ swig_type_295;
 typedef _gostring_ swig_type_296;
-typedef _goslice_ swig_type_297;
+typedef _gostring_ swig_type_297;
 typedef _goslice_ swig_type_298;
 typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
@@ -331,55 +331,55 @@ typedef _goslice_ swig_type_301;
 typedef _goslice_ swig_type_302;
 typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
-typedef long long swig_type_305;
-typedef _goslice_ swig_type_306;
+typedef _goslice_ swig_type_305;
+typedef long long swig_type_306;
 typedef _goslice_ swig_type_307;
 typedef _goslice_ swig_type_308;
 typedef _goslice_ swig_type_309;
-typedef long long swig_type_310;
-typedef _goslice_ swig_type_311;
-typedef long long swig_type_312;
+typedef _goslice_ swig_type_310;
+typedef long long swig_type_311;
+typedef _goslice_ swig_type_312;
 typedef long long swig_type_313;
 typedef long long swig_type_314;
-typedef _goslice_ swig_type_315;
+typedef long long swig_type_315;
 typedef _goslice_ swig_type_316;
-typedef long long swig_type_317;
+typedef _goslice_ swig_type_317;
 typedef long long swig_type_318;
-typedef _goslice_ swig_type_319;
-typedef long long swig_type_320;
+typedef long long swig_type_319;
+typedef _goslice_ swig_type_320;
 typedef long long swig_type_321;
 typedef long long swig_type_322;
-typedef _goslice_ swig_type_323;
-typedef long long swig_type_324;
-typedef _goslice_ swig_type_325;
-typedef long long swig_type_326;
-typedef _goslice_ swig_type_327;
+typedef long long swig_type_323;
+typedef _goslice_ swig_type_324;
+typedef long long swig_type_325;
+typedef _goslice_ swig_type_326;
+typedef long long swig_type_327;
 typedef _goslice_ swig_type_328;
 typedef _goslice_ swig_type_329;
 typedef _goslice_ swig_type_330;
-typedef _gostring_ swig_type_331;
-typedef _goslice_ swig_type_332;
-typedef long long swig_type_333;
-typedef _goslice_ swig_type_334;
+typedef _goslice_ swig_type_331;
+typedef _gostring_ swig_type_332;
+typedef _goslice_ swig_type_333;
+typedef long long swig_type_334;
 typedef _goslice_ swig_type_335;
 typedef _goslice_ swig_type_336;
 typedef _goslice_ swig_type_337;
-typedef _gostring_ swig_type_338;
-typedef _goslice_ swig_type_339;
+typedef _goslice_ swig_type_338;
+typedef _gostring_ swig_type_339;
 typedef _goslice_ swig_type_340;
 typedef _goslice_ swig_type_341;
 typedef _goslice_ swig_type_342;
-typedef _gostring_ swig_type_343;
-typedef _goslice_ swig_type_344;
+typedef _goslice_ swig_type_343;
+typedef _gostring_ swig_type_344;
 typedef _goslice_ swig_type_345;
 typedef _goslice_ swig_type_346;
-typedef long long swig_type_347;
+typedef _goslice_ swig_type_347;
 typedef long long swig_type_348;
 typedef long long swig_type_349;
 typedef long long swig_type_350;
 typedef long long swig_type_351;
 typedef long long swig_type_352;
-typedef _goslice_ swig_type_353;
+typedef long long swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
 typedef _goslice_ swig_type_356;
@@ -388,78 +388,79 @@ typedef _goslice_ swig_type_358;
 typedef _goslice_ swig_type_359;
 typedef _goslice_ swig_type_360;
 typedef _goslice_ swig_type_361;
-typedef long long swig_type_362;
+typedef _goslice_ swig_type_362;
 typedef long long swig_type_363;
 typedef long long swig_type_364;
 typedef long long swig_type_365;
 typedef long long swig_type_366;
 typedef long long swig_type_367;
-typedef _goslice_ swig_type_368;
+typedef long long swig_type_368;
 typedef _goslice_ swig_type_369;
-typedef long long swig_type_370;
-typedef _goslice_ swig_type_371;
+typedef _goslice_ swig_type_370;
+typedef long long swig_type_371;
 typedef _goslice_ swig_type_372;
 typedef _goslice_ swig_type_373;
-typedef long long swig_type_374;
+typedef _goslice_ swig_type_374;
 typedef long long swig_type_375;
 typedef long long swig_type_376;
 typedef long long swig_type_377;
-typedef _goslice_ swig_type_378;
+typedef long long swig_type_378;
 typedef _goslice_ swig_type_379;
-typedef long long swig_type_380;
-typedef _goslice_ swig_type_381;
+typedef _goslice_ swig_type_380;
+typedef long long swig_type_381;
 typedef _goslice_ swig_type_382;
 typedef _goslice_ swig_type_383;
-typedef long long swig_type_384;
+typedef _goslice_ swig_type_384;
 typedef long long swig_type_385;
 typedef long long swig_type_386;
 typedef long long swig_type_387;
 typedef long long swig_type_388;
 typedef long long swig_type_389;
-typedef _goslice_ swig_type_390;
+typedef long long swig_type_390;
 typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
-typedef long long swig_type_393;
-typedef _goslice_ swig_type_394;
+typedef _goslice_ swig_type_393;
+typedef long long swig_type_394;
 typedef _goslice_ swig_type_395;
 typedef _goslice_ swig_type_396;
 typedef _goslice_ swig_type_397;
-typedef long long swig_type_398;
-typedef _goslice_ swig_type_399;
-typedef long long swig_type_400;
-typedef _goslice_ swig_type_401;
-typedef long long swig_type_402;
-typedef _goslice_ swig_type_403;
+typedef _goslice_ swig_type_398;
+typedef long long swig_type_399;
+typedef _goslice_ swig_type_400;
+typedef long long swig_type_401;
+typedef _goslice_ swig_type_402;
+typedef long long swig_type_403;
 typedef _goslice_ swig_type_404;
 typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
 typedef _goslice_ swig_type_407;
-typedef long long swig_type_408;
-typedef _goslice_ swig_type_409;
+typedef _goslice_ swig_type_408;
+typedef long long swig_type_409;
 typedef _goslice_ swig_type_410;
-typedef long long swig_type_411;
+typedef _goslice_ swig_type_411;
 typedef long long swig_type_412;
 typedef long long swig_type_413;
 typedef long long swig_type_414;
 typedef long long swig_type_415;
 typedef long long swig_type_416;
-typedef _goslice_ swig_type_417;
+typedef long long swig_type_417;
 typedef _goslice_ swig_type_418;
 typedef _goslice_ swig_type_419;
 typedef _goslice_ swig_type_420;
 typedef _goslice_ swig_type_421;
-typedef long long swig_type_422;
+typedef _goslice_ swig_type_422;
 typedef long long swig_type_423;
-typedef _goslice_ swig_type_424;
+typedef long long swig_type_424;
 typedef _goslice_ swig_type_425;
 typedef _goslice_ swig_type_426;
 typedef _goslice_ swig_type_427;
 typedef _goslice_ swig_type_428;
-typedef long long swig_type_429;
+typedef _goslice_ swig_type_429;
 typedef long long swig_type_430;
-typedef _goslice_ swig_type_431;
+typedef long long swig_type_431;
 typedef _goslice_ swig_type_432;
 typedef _goslice_ swig_type_433;
+typedef _goslice_ swig_type_434;
 extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
@@ -729,7 +730,7 @@ extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_flat_events_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3);
 extern void _wrap_flat_adjust_answer_native_77dbbda3972740c8(uintptr_t arg1, swig_type_289 arg2, swig_intgo arg3, swig_type_290 arg4);
 extern void _wrap_flat_result_take_native_77dbbda3972740c8(swig_type_291 arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4, swig_type_295 arg5);
-extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_296 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_297 arg5);
+extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_296 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_297 arg5, swig_intgo arg6, swig_type_298 arg7);
 extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8(void);
@@ -743,7 +744,7 @@ extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8(void);
-extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
+extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_299 arg2, swig_type_300 arg3, swig_type_301 arg4);
 extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8(void);
@@ -763,12 +764,12 @@ extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_301 arg6, float arg7, float arg8, swig_type_302 arg9, swig_type_303 arg10, swig_type_304 arg11, swig_type_305 arg12, swig_type_306 arg13, swig_type_307 arg14, swig_type_308 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2);
-extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_312 arg8, swig_type_313 arg9, swig_type_314 arg10, swig_type_315 arg11, swig_type_316 arg12);
-extern swig_type_317 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_318 arg2, swig_type_319 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_320 arg8, swig_type_321 arg9, swig_type_322 arg10, swig_type_323 arg11);
-extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3);
+extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_302 arg6, float arg7, float arg8, swig_type_303 arg9, swig_type_304 arg10, swig_type_305 arg11, swig_type_306 arg12, swig_type_307 arg13, swig_type_308 arg14, swig_type_309 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_310 arg2);
+extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_311 arg2, swig_type_312 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_313 arg8, swig_type_314 arg9, swig_type_315 arg10, swig_type_316 arg11, swig_type_317 arg12);
+extern swig_type_318 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_319 arg2, swig_type_320 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_321 arg8, swig_type_322 arg9, swig_type_323 arg10, swig_type_324 arg11);
+extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_325 arg2, swig_type_326 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_327 arg2, swig_type_328 arg3);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8(void);
@@ -794,8 +795,8 @@ extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3);
-extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_330 arg2);
+extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3);
+extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_331 arg2);
 extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8(void);
@@ -808,11 +809,11 @@ extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_331 arg1, swig_type_332 arg2);
-extern swig_type_333 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5);
-extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_intgo arg7, swig_type_344 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_345 arg11);
-extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_348 arg7, swig_type_349 arg8, swig_type_350 arg9, swig_type_351 arg10, swig_type_352 arg11, swig_type_353 arg12, swig_type_354 arg13, swig_type_355 arg14, swig_type_356 arg15, swig_type_357 arg16, swig_type_358 arg17, swig_type_359 arg18, swig_type_360 arg19);
+extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_332 arg1, swig_type_333 arg2);
+extern swig_type_334 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3, swig_type_337 arg4, swig_type_338 arg5);
+extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_339 arg1, swig_type_340 arg2, swig_type_341 arg3, swig_type_342 arg4, swig_type_343 arg5, swig_type_344 arg6, swig_intgo arg7, swig_type_345 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_346 arg11);
+extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_347 arg2, swig_type_348 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_349 arg7, swig_type_350 arg8, swig_type_351 arg9, swig_type_352 arg10, swig_type_353 arg11, swig_type_354 arg12, swig_type_355 arg13, swig_type_356 arg14, swig_type_357 arg15, swig_type_358 arg16, swig_type_359 arg17, swig_type_360 arg18, swig_type_361 arg19);
 extern swig_intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8(void);
@@ -822,10 +823,10 @@ extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_361 arg3, swig_type_362 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_363 arg8, swig_type_364 arg9, swig_type_365 arg10, swig_type_366 arg11, swig_type_367 arg12, swig_type_368 arg13, swig_type_369 arg14, swig_type_370 arg15, swig_type_371 arg16, swig_type_372 arg17);
-extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_373 arg1, swig_type_374 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_375 arg6, swig_type_376 arg7, swig_type_377 arg8, swig_type_378 arg9, float arg10, swig_intgo arg11, swig_type_379 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_380 arg4, swig_type_381 arg5);
-extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_382 arg3, swig_type_383 arg4, swig_type_384 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_385 arg9, swig_type_386 arg10, swig_type_387 arg11, swig_type_388 arg12, swig_type_389 arg13, swig_type_390 arg14, swig_type_391 arg15, float arg16, swig_type_392 arg17, swig_type_393 arg18, swig_type_394 arg19);
+extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_362 arg3, swig_type_363 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_364 arg8, swig_type_365 arg9, swig_type_366 arg10, swig_type_367 arg11, swig_type_368 arg12, swig_type_369 arg13, swig_type_370 arg14, swig_type_371 arg15, swig_type_372 arg16, swig_type_373 arg17);
+extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_374 arg1, swig_type_375 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_376 arg6, swig_type_377 arg7, swig_type_378 arg8, swig_type_379 arg9, float arg10, swig_intgo arg11, swig_type_380 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_381 arg4, swig_type_382 arg5);
+extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_383 arg3, swig_type_384 arg4, swig_type_385 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_386 arg9, swig_type_387 arg10, swig_type_388 arg11, swig_type_389 arg12, swig_type_390 arg13, swig_type_391 arg14, swig_type_392 arg15, float arg16, swig_type_393 arg17, swig_type_394 arg18, swig_type_395 arg19);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
@@ -835,9 +836,9 @@ extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(vo
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_395 arg2, swig_type_396 arg3, swig_type_397 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_398 arg5, swig_type_399 arg6);
-extern swig_type_400 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_401 arg2, swig_type_402 arg3, swig_type_403 arg4);
+extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_396 arg2, swig_type_397 arg3, swig_type_398 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_399 arg5, swig_type_400 arg6);
+extern swig_type_401 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_402 arg2, swig_type_403 arg3, swig_type_404 arg4);
 extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
@@ -854,23 +855,23 @@ extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3);
-extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_406 arg2);
-extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4);
-extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_412 arg7, swig_type_413 arg8, swig_type_414 arg9, swig_type_415 arg10, swig_type_416 arg11, swig_type_417 arg12, swig_type_418 arg13);
+extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_405 arg2, swig_type_406 arg3);
+extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2);
+extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_408 arg2, swig_type_409 arg3, swig_type_410 arg4);
+extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_411 arg2, swig_type_412 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_413 arg7, swig_type_414 arg8, swig_type_415 arg9, swig_type_416 arg10, swig_type_417 arg11, swig_type_418 arg12, swig_type_419 arg13);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3);
-extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_421 arg2, float arg3, swig_intgo arg4, swig_type_422 arg5, swig_type_423 arg6, swig_intgo arg7, swig_type_424 arg8, swig_type_425 arg9);
+extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_420 arg2, swig_type_421 arg3);
+extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_422 arg2, float arg3, swig_intgo arg4, swig_type_423 arg5, swig_type_424 arg6, swig_intgo arg7, swig_type_425 arg8, swig_type_426 arg9);
 extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
 extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_426 arg2, swig_type_427 arg3, swig_type_428 arg4, float arg5, swig_intgo arg6, swig_type_429 arg7, swig_type_430 arg8, swig_intgo arg9, swig_type_431 arg10, swig_type_432 arg11, swig_type_433 arg12);
+extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_427 arg2, swig_type_428 arg3, swig_type_429 arg4, float arg5, swig_intgo arg6, swig_type_430 arg7, swig_type_431 arg8, swig_intgo arg9, swig_type_432 arg10, swig_type_433 arg11, swig_type_434 arg12);
 #undef intgo
 */
 import "C"
@@ -3872,19 +3873,24 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	}
 }
 
-func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_swig_ret uintptr) {
+func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg6 int, arg7 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_296)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_4))))
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_296)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
 	}
 	return swig_r
 }
@@ -3998,7 +4004,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4179,7 +4185,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_10)), C.swig_type_305(_swig_i_11), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_10)), C.swig_type_306(_swig_i_11), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -4208,7 +4214,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4228,7 +4234,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_310(_swig_i_1), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_312(_swig_i_7), C.swig_type_313(_swig_i_8), C.swig_type_314(_swig_i_9), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_311(_swig_i_1), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_313(_swig_i_7), C.swig_type_314(_swig_i_8), C.swig_type_315(_swig_i_9), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4253,7 +4259,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_318(_swig_i_1), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_320(_swig_i_7), C.swig_type_321(_swig_i_8), C.swig_type_322(_swig_i_9), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_319(_swig_i_1), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_321(_swig_i_7), C.swig_type_322(_swig_i_8), C.swig_type_323(_swig_i_9), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4267,7 +4273,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_325(_swig_i_1), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4278,7 +4284,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_327(_swig_i_1), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4489,7 +4495,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4501,7 +4507,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4607,7 +4613,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_331)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_332)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4624,7 +4630,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4649,7 +4655,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_338)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_339)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4686,7 +4692,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
@@ -4713,7 +4719,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_1)), C.swig_type_347(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_348(_swig_i_6), C.swig_type_349(_swig_i_7), C.swig_type_350(_swig_i_8), C.swig_type_351(_swig_i_9), C.swig_type_352(_swig_i_10), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_1)), C.swig_type_348(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_349(_swig_i_6), C.swig_type_350(_swig_i_7), C.swig_type_351(_swig_i_8), C.swig_type_352(_swig_i_9), C.swig_type_353(_swig_i_10), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4833,7 +4839,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	C._wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_type_362(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_363(_swig_i_7), C.swig_type_364(_swig_i_8), C.swig_type_365(_swig_i_9), C.swig_type_366(_swig_i_10), C.swig_type_367(_swig_i_11), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_13)), C.swig_type_370(_swig_i_14), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_16)))
+	C._wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_2)), C.swig_type_363(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_364(_swig_i_7), C.swig_type_365(_swig_i_8), C.swig_type_366(_swig_i_9), C.swig_type_367(_swig_i_10), C.swig_type_368(_swig_i_11), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_13)), C.swig_type_371(_swig_i_14), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_16)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4865,7 +4871,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_373)(unsafe.Pointer(&_swig_i_0)), C.swig_type_374(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_375(_swig_i_5), C.swig_type_376(_swig_i_6), C.swig_type_377(_swig_i_7), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_374)(unsafe.Pointer(&_swig_i_0)), C.swig_type_375(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_376(_swig_i_5), C.swig_type_377(_swig_i_6), C.swig_type_378(_swig_i_7), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4885,7 +4891,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_380(_swig_i_3), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_381(_swig_i_3), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4912,7 +4918,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), C.swig_type_384(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_385(_swig_i_8), C.swig_type_386(_swig_i_9), C.swig_type_387(_swig_i_10), C.swig_type_388(_swig_i_11), C.swig_type_389(_swig_i_12), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_16)), C.swig_type_393(_swig_i_17), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)), C.swig_type_385(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_386(_swig_i_8), C.swig_type_387(_swig_i_9), C.swig_type_388(_swig_i_10), C.swig_type_389(_swig_i_11), C.swig_type_390(_swig_i_12), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_16)), C.swig_type_394(_swig_i_17), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5010,7 +5016,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5030,7 +5036,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_398(_swig_i_4), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_399(_swig_i_4), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5043,7 +5049,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_1)), C.swig_type_402(_swig_i_2), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), C.swig_type_403(_swig_i_2), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5185,7 +5191,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5197,7 +5203,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5208,7 +5214,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_1)), C.swig_type_409(_swig_i_2), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5231,7 +5237,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_412(_swig_i_6), C.swig_type_413(_swig_i_7), C.swig_type_414(_swig_i_8), C.swig_type_415(_swig_i_9), C.swig_type_416(_swig_i_10), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1)), C.swig_type_412(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_413(_swig_i_6), C.swig_type_414(_swig_i_7), C.swig_type_415(_swig_i_8), C.swig_type_416(_swig_i_9), C.swig_type_417(_swig_i_10), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5295,7 +5301,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5314,7 +5320,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_422(_swig_i_4), C.swig_type_423(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_423(_swig_i_4), C.swig_type_424(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5371,7 +5377,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_429(_swig_i_6), C.swig_type_430(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_430(_swig_i_6), C.swig_type_431(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
