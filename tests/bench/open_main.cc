@@ -1,10 +1,10 @@
-// bench_open: how long sidbeam_model_open() takes for a checkpoint of random weights, and how much memory at most beside
-// what the model then holds.
+// bench_open: how long sidbeam_model_open() takes for a checkpoint of random weights, and how much memory at most
+// beside what the model then holds.
 //
 //   bench_open [--quick] [--runs N] [--weights 0..4]
 //
-// A Llama of 1.0 GB in f32, in the system's cache; --quick: of 4 MB. It runs against the library that is loaded, so that
-// LD_LIBRARY_PATH puts an older one beside. SPDX-License-Identifier: Apache-2.0
+// A Llama of 1.0 GB in f32, in the system's cache; --quick: of 4 MB. It runs against the library that is loaded, so
+// that LD_LIBRARY_PATH puts another one in its place. SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
 #include <algorithm>
