@@ -45,8 +45,8 @@ class Adapter {
 
 // Whether a folder has an adapter.
 bool has_adapter(const std::string& folder);
-// The folder of the adapter's base: `given` if it is not empty, the folder itself, or one beside it that is called as the
-// adapter says. Throws UNSUPPORTED, with that advice, where there is none.
+// The folder of the adapter's base: `given` if it is not empty, the folder itself, or one beside it that is called as
+// the adapter says. Throws UNSUPPORTED, with that advice, where there is none.
 std::string find_base(const std::string& folder, const std::string& given);
 
 }  // namespace sidbeam::runner

@@ -50,26 +50,33 @@ int64_t place_of(const Matrix& matrix, int64_t output, int64_t input) {
   return kPanel * (matrix.panels() * first + output / kPanel * length + (input - first)) + output % kPanel;
 }
 
-// Inputs of an output, [first, first + n) of one block.
+// Inputs of some outputs, as floats: of one panel and one block, so that they are packed into consecutive memory. Rows
+// are a little longer than a block, lest they meet in few sets of the first-level cache.
+struct Tile {
+  int64_t output = 0, outputs = 0, input = 0, inputs = 0;
+  float weights[kPanel][kBlock + 16];
+};
+
 template <class T, class Convert>
-void scatter(Matrix& matrix, int64_t output, int64_t first, int64_t n, const float* weights, const Convert& convert) {
-  T* const to = reinterpret_cast<T*>(matrix.elements.data()) + place_of(matrix, output, first);
-  for (int64_t i = 0; i < n; ++i) to[i * kPanel] = convert(weights[i]);
+void put_as(Matrix& matrix, const Tile& tile, const Convert& convert) {
+  T* to = reinterpret_cast<T*>(matrix.elements.data()) + place_of(matrix, tile.output, tile.input);
+  for (int64_t i = 0; i < tile.inputs; ++i, to += kPanel)
+    for (int64_t o = 0; o < tile.outputs; ++o) to[o] = convert(tile.weights[o][i], o);
 }
 
-void put(Matrix& matrix, int64_t output, int64_t first, int64_t n, const float* weights) {
+void put(Matrix& matrix, const Tile& tile) {
   switch (matrix.dtype) {
     case Dtype::kF32:
-      return scatter<float>(matrix, output, first, n, weights, [](float w) { return w; });
+      return put_as<float>(matrix, tile, [](float w, int64_t) { return w; });
     case Dtype::kF16:
-      return scatter<uint16_t>(matrix, output, first, n, weights, f16_bits);
+      return put_as<uint16_t>(matrix, tile, [](float w, int64_t) { return f16_bits(w); });
     case Dtype::kBf16:
-      return scatter<uint16_t>(matrix, output, first, n, weights, bf16_bits);
+      return put_as<uint16_t>(matrix, tile, [](float w, int64_t) { return bf16_bits(w); });
     case Dtype::kI8:
       break;
   }
-  const float scale = matrix.scales[output];
-  scatter<int8_t>(matrix, output, first, n, weights, [scale](float w) { return int8_of(w, scale); });
+  const float* const scales = matrix.scales.data() + tile.output;
+  put_as<int8_t>(matrix, tile, [scales](float w, int64_t o) { return int8_of(w, scales[o]); });
 }
 
 // The least magnitude of a type that is not finite, or would not be when held as another, by its bits: of f16 from
@@ -141,22 +148,35 @@ void widen(const Tensor& tensor, int64_t first, int64_t n, float* out) {
   }
 }
 
-void pack_outputs(Matrix& matrix, int64_t first, const Tensor& outputs) {
+namespace {
+
+// The scales of int8 outputs, each of all its inputs.
+void put_scales(Matrix& matrix, int64_t first, const Tensor& outputs) {
   float weights[kBlock];
   for (int64_t row = 0; row < outputs.outputs; ++row) {
-    const auto each_block = [&](const auto& use) {
-      for (int64_t input = 0; input < matrix.inputs; input += kBlock) {
-        const int64_t n = std::min(kBlock, matrix.inputs - input);
-        widen(outputs, row * matrix.inputs + input, n, weights);
-        use(input, n);
-      }
-    };
-    if (matrix.dtype == Dtype::kI8) {
-      float scale = 0.0F;
-      each_block([&](int64_t, int64_t n) { scale = std::max(scale, int8_scale(weights, n)); });
-      matrix.scales[first + row] = scale;
+    float& scale = matrix.scales[first + row];
+    for (int64_t input = 0; input < matrix.inputs; input += kBlock) {
+      const int64_t n = std::min(kBlock, matrix.inputs - input);
+      widen(outputs, row * matrix.inputs + input, n, weights);
+      scale = std::max(scale, int8_scale(weights, n));
     }
-    each_block([&](int64_t input, int64_t n) { put(matrix, first + row, input, n, weights); });
+  }
+}
+
+}  // namespace
+
+void pack_outputs(Matrix& matrix, int64_t first, const Tensor& outputs) {
+  if (matrix.dtype == Dtype::kI8) put_scales(matrix, first, outputs);
+  Tile tile;
+  for (int64_t row = 0; row < outputs.outputs; row += tile.outputs) {
+    tile.output = first + row;
+    tile.outputs = std::min(kPanel - tile.output % kPanel, outputs.outputs - row);
+    for (tile.input = 0; tile.input < matrix.inputs; tile.input += kBlock) {
+      tile.inputs = std::min(kBlock, matrix.inputs - tile.input);
+      for (int64_t o = 0; o < tile.outputs; ++o)
+        widen(outputs, (row + o) * matrix.inputs + tile.input, tile.inputs, tile.weights[o]);
+      put(matrix, tile);
+    }
   }
 }
 

@@ -130,8 +130,22 @@ void shared_kv(const std::string& name) {
   compare(golden, 2, all[1], name + " after a shared_kv");
 }
 
+// The one that is no device's.
+void refused() {
+  try {
+    open_there("umt5", SIDBEAM_WEIGHTS_STORED);
+    expect(false, "umt5 was opened");
+  } catch (const sidbeam::Failure& failure) {
+    const std::string said = failure.message;
+    expect(failure.status == SIDBEAM_UNSUPPORTED &&
+               said.find("expected SIDBEAM_DEVICE_CPU for a model of family umt5") != std::string::npos,
+           "umt5 is refused with ", failure.status, ": ", said);
+  }
+}
+
 // Of all models, or of the one that is named.
 int run_all(const std::string& only) {
+  if (only.empty()) refused();
   for (const char* name : kDeviceModels) {
     if (!only.empty() && only != name) continue;
     wide(name);

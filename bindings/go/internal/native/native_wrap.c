@@ -2414,8 +2414,9 @@ static inline void flat_result_take(int64_t number, flat_out_i32 sids, flat_out_
 #ifndef SIDBEAM_FLAT_MODEL_H
 #define SIDBEAM_FLAT_MODEL_H
 
+/* base "": none. log_level -1: no log. */
 static inline flat_handle* flat_model_open(const char* folder, int32_t weights, int32_t device_type, int32_t device_id,
-                                           sidbeam_error* err) {
+                                           const char* base, int32_t log_level, sidbeam_error* err) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   sidbeam_model* model = NULL;
   flat_handle* handle;
@@ -2424,6 +2425,8 @@ static inline flat_handle* flat_model_open(const char* folder, int32_t weights, 
   config.weights = weights;
   config.device_type = device_type;
   config.device_id = device_id;
+  if (base != NULL && *base) config.base = base;
+  if (log_level >= SIDBEAM_LOG_WARNING) config.log = fl_log_put; /* warnings are all that it says */
   if (fl_runner_api->model_open(folder, &config, &model, err) != SIDBEAM_OK) return NULL;
   handle = fl_box(FLAT_MODEL, model);
   handle->device_type = device_type;
@@ -8209,12 +8212,14 @@ void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
   int32_t arg4 ;
-  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  char *arg5 = (char *) 0 ;
+  int32_t arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -8226,15 +8231,22 @@ flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0
   arg2 = (int32_t)_swig_go_1; 
   arg3 = (int32_t)_swig_go_2; 
   arg4 = (int32_t)_swig_go_3; 
+  
+  arg5 = (char *)malloc(_swig_go_4.n + 1);
+  memcpy(arg5, _swig_go_4.p, _swig_go_4.n);
+  arg5[_swig_go_4.n] = '\0';
+  
+  arg6 = (int32_t)_swig_go_5; 
   {
-    arg5 = (sidbeam_error*)_swig_go_4.array; 
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
   }
   
-  result = (flat_handle *)flat_model_open((char const *)arg1,arg2,arg3,arg4,arg5);
+  result = (flat_handle *)flat_model_open((char const *)arg1,arg2,arg3,arg4,(char const *)arg5,arg6,arg7);
   {
     _swig_go_result = result; 
   }
   free(arg1); 
+  free(arg5); 
   return _swig_go_result;
 }
 
