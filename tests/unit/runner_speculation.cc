@@ -277,6 +277,7 @@ class SpeculatingModels {
     for (int i = 0; i < 3; ++i) {
       const History history = random_history(random, config.max_group);
       fakes::Codes widths = fakes::random_widths(random.engine, world, world.beams);
+      if (config.mode == SIDBEAM_MODE_STOCHASTIC) std::sort(widths.begin(), widths.end(), std::greater<>());
       if (!widths.empty() && random.one_in(4)) widths[0] = 0;  // all
       sidbeam_constraint* const constraint = random.one_in(3) ? other.get() : nullptr;
       const fakes::Keys keys = random_keys(random, config.mode);

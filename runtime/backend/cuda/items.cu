@@ -26,13 +26,6 @@ struct OwnCodes {
   __device__ int32_t& operator[](int l) const { return shared.codes[l][thread_id()]; }
 };
 
-// The item rows that a beam lists: all of its SID's, or those that no beam before it has.
-struct ListedRows {
-  OrdinalRange rows;
-  int64_t wanted = 0;
-  bool cut = false;  // by the limit per SID
-};
-
 // Whether an entry of the repeats has a SID of a beam before m. (In shared memory these ordinals would need room for
 // the most beams that there are.)
 struct EarlierBeams {
@@ -53,76 +46,73 @@ __device__ bool is_repeated(const int64_t* ordinals, int32_t m) {
   return false;
 }
 
-// Of beam m, given the ordinals of the beams up to it.
-__device__ ListedRows distinct_rows(const IndexView& index, const int64_t* ordinals, int32_t m, int64_t limit) {
-  if (ordinals[m] < 0 || is_repeated(ordinals, m)) return {};
-  ListedRows listed{item_rows(index, static_cast<uint64_t>(ordinals[m]))};
-  const int64_t most = limit > 0 ? limit : std::numeric_limits<int64_t>::max();
-  const int64_t found = visit_distinct(index.repeats, listed.rows, most, EarlierBeams{index.repeats, ordinals, m},
-                                       [](uint64_t /*first*/, int64_t /*rows*/) {});
-  listed.wanted = std::min(found, most);
-  listed.cut = found > most;
-  return listed;
+// Writes runs of item rows, one after the other; to nullptr: only counts them.
+struct WriteRows {
+  int64_t* out;
+  __device__ void operator()(uint64_t first, int64_t rows) {
+    for (int64_t r = 0; out != nullptr && r < rows; ++r) *out++ = static_cast<int64_t>(first) + r;
+  }
+};
+
+// Writes at most `most` item rows of beam m; returns how many there are or, if they are more, some number above it.
+// `ordinals` are those of the slot's beams, of which a distinct list leaves items out: known up to m.
+template <bool kDistinct>
+__device__ int64_t list_rows(const IndexView* index, const int64_t* ordinals, int32_t m, int64_t ordinal, int64_t most,
+                             int64_t* out) {
+  if (index == nullptr || ordinal < 0) return 0;
+  const OrdinalRange all = item_rows(*index, static_cast<uint64_t>(ordinal));
+  if constexpr (kDistinct) {
+    if (is_repeated(ordinals, m)) return 0;
+    return visit_distinct(index->repeats, all, most, EarlierBeams{index->repeats, ordinals, m}, WriteRows{out});
+  } else {
+    const auto count = static_cast<int64_t>(all.hi - all.lo);
+    WriteRows{out}(all.lo, std::min(count, most));
+    return count;
+  }
 }
 
-__device__ ListedRows all_rows(const IndexView* index, int64_t ordinal, int64_t limit) {
-  const SidRows rows = rows_of_sid(index, ordinal, limit);
-  return {{rows.first, rows.first + static_cast<uint64_t>(rows.count)}, rows.wanted, rows.wanted < rows.count};
-}
-
-// Writes the first `count` of them.
-__device__ void write_rows(const IndexView& index, const int64_t* ordinals, int32_t m, const ListedRows& listed,
-                           int64_t count, int64_t* out) {
-  const auto write = [&](uint64_t first, int64_t rows) {
-    for (int64_t r = 0; r < rows; ++r) *out++ = static_cast<int64_t>(first) + r;
-  };
-  if (ordinals == nullptr) return write(listed.rows.lo, count);
-  if (count > 0) visit_distinct(index.repeats, listed.rows, count, EarlierBeams{index.repeats, ordinals, m}, write);
-}
-
+template <bool kDistinct>
 __global__ void __launch_bounds__(kThreads)
     items_kernel(const __grid_constant__ SessionView session, const __grid_constant__ SlotBatch batch,
                  const __grid_constant__ ItemsView items) {
+  constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
   auto& shared = shared_memory<ItemsShared>();
   const int32_t slot = batch.slots[blockIdx.x];
   if (!has_slot(session, slot)) return;
   const int64_t i = batch.first + blockIdx.x, beams = session.beams;
   const IndexView* index = session.table[slot].index;
-  const int64_t limit = items.limit > 0 ? items.limit : std::numeric_limits<int64_t>::max();
-  int64_t* const ordinals = items.distinct ? session.ordinals + beams_at(session, slot) : nullptr;
+  int64_t* const ordinals = session.ordinals + beams_at(session, slot);
+  const int64_t limit = items.limit > 0 ? items.limit : kUnlimited;
+  const int64_t of_sid = items.limit_per_sid > 0 ? items.limit_per_sid : kUnlimited;
   int64_t filled = 0;  // item rows of earlier beams, without the overall limit
   bool truncated = false;
   for (int32_t first = 0; first < session.beams; first += kThreads) {
     const int32_t m = first + thread_id();
     const int64_t at = i * beams + m;
-    ListedRows listed;
+    int64_t ordinal = -1;
     if (m < session.beams) {
       const OwnCodes codes{shared};
       const BeamSid beam = sid_of_beam(index, history_of(session, slot), session.level[slot], m,
                                        session.states[beams_at(session, slot) + m], HashKey(), codes, session.levels);
-      if (ordinals == nullptr) {
-        listed = all_rows(index, beam.ordinal, items.limit_per_sid);
-      } else {
-        ordinals[m] = beam.ordinal;
-      }
-      if (items.ordinals != nullptr) items.ordinals[at] = beam.ordinal;
+      ordinal = beam.ordinal;
+      if (items.ordinals != nullptr) items.ordinals[at] = ordinal;
       if (items.lengths != nullptr) items.lengths[at] = beam.length;
       for (int32_t l = 0; items.sids != nullptr && l < session.levels; ++l)
         items.sids[at * session.levels + l] = codes[l];
+      if (kDistinct) ordinals[m] = ordinal;
     }
-    if (ordinals != nullptr) __syncthreads();  // a beam looks at the ordinals of those before it
-    if (ordinals != nullptr && m < session.beams && index != nullptr)
-      listed = distinct_rows(*index, ordinals, m, items.limit_per_sid);
-    truncated = truncated || listed.cut;
+    if (kDistinct) __syncthreads();  // a beam looks at the ordinals of those before it
+    const int64_t found = list_rows<kDistinct>(index, ordinals, m, ordinal, of_sid, nullptr);
+    const int64_t wanted = std::min(found, of_sid);
     int64_t total = 0;
-    const int64_t before = filled + BlockScan<int64_t, kThreads>::before(listed.wanted, total, shared.scan);
+    const int64_t before = filled + BlockScan<int64_t, kThreads>::before(wanted, total, shared.scan);
     filled += total;
     if (m >= session.beams) continue;
-    const int64_t from = std::min(before, limit), to = std::min(before + listed.wanted, limit);
-    truncated = truncated || to - from < listed.wanted;
+    const int64_t from = std::min(before, limit), to = std::min(before + wanted, limit);
+    truncated = truncated || to - from < found;
     if (items.offsets != nullptr) items.offsets[i * (beams + 1) + m] = from;
     if (items.rows != nullptr && to > from)
-      write_rows(*index, ordinals, m, listed, to - from, items.rows + i * items.limit + from);
+      list_rows<kDistinct>(index, ordinals, m, ordinal, to - from, items.rows + i * items.limit + from);
   }
   truncated = __syncthreads_or(truncated) != 0;
   if (thread_id() != 0) return;
@@ -133,7 +123,9 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 cudaError_t warm_items_kernels(const SessionView& session, cudaStream_t stream) {
-  return launch(items_kernel, {1, kThreads, sizeof(ItemsShared)}, stream, session, SlotBatch{}, ItemsView{});
+  const LaunchShape shape{1, kThreads, sizeof(ItemsShared)};
+  const cudaError_t error = launch(items_kernel<false>, shape, stream, session, SlotBatch{}, ItemsView{});
+  return error != cudaSuccess ? error : launch(items_kernel<true>, shape, stream, session, SlotBatch{}, ItemsView{});
 }
 
 cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64_t count, const ItemsView& items,
@@ -144,7 +136,9 @@ cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64
     const int64_t taken = std::min<int64_t>(kSlots, count - i);
     std::copy_n(slots + i, taken, batch.slots);
     const size_t bytes = offsetof(ItemsShared, codes) + static_cast<size_t>(session.levels) * sizeof(int32_t[kThreads]);
-    const cudaError_t error = launch(items_kernel, {taken, kThreads, bytes}, stream, session, batch, items);
+    const LaunchShape shape{taken, kThreads, bytes};
+    const cudaError_t error = items.distinct ? launch(items_kernel<true>, shape, stream, session, batch, items)
+                                             : launch(items_kernel<false>, shape, stream, session, batch, items);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

@@ -18,9 +18,8 @@ struct KeyedRow {
   uint64_t key, row;
 };
 
-struct RowOfItem {
-  uint64_t row, item;
-};
+// Bytes of a number up to this one.
+int32_t width_for(uint64_t most) { return most < std::numeric_limits<uint32_t>::max() ? 4 : 8; }
 
 uint64_t key_of(const IndexView& index, uint64_t row) {
   if (index.id_type != IdType::kString) return static_cast<uint64_t>(index.ids[row]);
@@ -56,7 +55,7 @@ class SeenKeys {
   Buffer<uint64_t> once_, again_;
 };
 
-// The rows whose ids may repeat: one in eight or so of those that do not, so that few are sorted.
+// The rows whose ids may repeat, rising: one in eight or so of those that do not.
 Buffer<KeyedRow> likely_rows(const IndexView& index, const Allocator& allocator) {
   SeenKeys seen(allocator, index.items);
   for (uint64_t row = 0; row < index.items; ++row) seen.add(key_of(index, row));
@@ -71,57 +70,87 @@ Buffer<KeyedRow> likely_rows(const IndexView& index, const Allocator& allocator)
   return rows;
 }
 
-// In the order of their items, each item's rows rising.
-void sort_by_item(const IndexView& index, Buffer<KeyedRow>& rows) {
-  std::sort(rows.begin(), rows.end(), [&](const KeyedRow& a, const KeyedRow& b) {
-    if (a.key != b.key) return a.key < b.key;
-    const int order = index.id_type == IdType::kString ? item_name(index, a.row).compare(item_name(index, b.row)) : 0;
-    return order != 0 ? order < 0 : a.row < b.row;
-  });
-}
-
-// Moves the rows of items that have several to the front; returns how many there are, and counts their items.
-int64_t keep_repeated(const IndexView& index, Buffer<KeyedRow>& rows, uint64_t& items) {
-  KeyedRow* kept = rows.begin();
-  for (const KeyedRow* first = rows.begin(); first != rows.end();) {
-    const KeyedRow* last = first + 1;
-    while (last != rows.end() && same_item(index, *first, *last)) ++last;
-    if (last - first > 1) {
-      kept = std::copy(first, last, kept);
-      ++items;
+// Likely rows, each with the first of its item's among them. (Sorting them by item, and then the repeated ones by row,
+// took four times as long.)
+class Groups {
+ public:
+  Groups(const IndexView& index, const Buffer<KeyedRow>& rows, const Allocator& allocator)
+      : width_(width_for(static_cast<uint64_t>(rows.size()))),
+        first_(allocator, static_cast<uint64_t>(rows.size()), width_),
+        sizes_(Buffer<uint64_t>::zeroed(allocator, rows.size())) {
+    const uint64_t places = std::bit_ceil(2 * static_cast<uint64_t>(rows.size()));
+    UintBuffer table(allocator, places, width_);  // the first row of an item, plus one; 0: none
+    for (uint64_t place = 0; place < places; ++place) table.set(place, 0);
+    for (int64_t i = 0; i < rows.size(); ++i) {
+      uint64_t place = mix_key({}, rows[i].key) & (places - 1);
+      const auto is_others = [&](uint64_t held) {
+        return held != 0 && !same_item(index, rows[static_cast<int64_t>(held) - 1], rows[i]);
+      };
+      while (is_others(table.view()[place])) place = (place + 1) & (places - 1);
+      if (table.view()[place] == 0) table.set(place, static_cast<uint64_t>(i) + 1);
+      first_.set(static_cast<uint64_t>(i), table.view()[place] - 1);
+      ++sizes_[first_of(i)];
     }
-    first = last;
   }
-  return kept - rows.begin();
-}
+  int64_t first_of(int64_t row) const { return static_cast<int64_t>(first_.view()[static_cast<uint64_t>(row)]); }
+  uint64_t size_at(int64_t first) const { return sizes_[first]; }
+
+ private:
+  int32_t width_;
+  UintBuffer first_;
+  Buffer<uint64_t> sizes_;  // by first rows
+};
+
+// The ordinals of rows that rise, by a walk.
+class RisingOrdinals {
+ public:
+  explicit RisingOrdinals(const IndexView& index) : index_(index) {}
+  uint64_t of(uint64_t row) {
+    if (!index_.item_offsets) return std::min(row, index_.sids - 1);
+    while (ordinal_ + 1 < index_.sids && index_.item_offsets[ordinal_ + 1] <= row) ++ordinal_;
+    return ordinal_;
+  }
+
+ private:
+  const IndexView& index_;
+  uint64_t ordinal_ = 0;
+};
 
 }  // namespace
 
 ItemRepeats::ItemRepeats(const IndexView& index, const Allocator& allocator) {
   if (index.ids == nullptr && index.name_offsets == nullptr) return;
-  Buffer<KeyedRow> rows = likely_rows(index, allocator);
-  sort_by_item(index, rows);
-  uint64_t items = 0;
-  const int64_t count = keep_repeated(index, rows, items);
-  if (count == 0) return;
-  const int32_t width = index.items <= std::numeric_limits<uint32_t>::max() ? 4 : 8;
-  const auto repeated = static_cast<uint64_t>(count);
-  for (UintBuffer* array : {&rows_, &items_, &ordinals_}) *array = UintBuffer(allocator, repeated, width);
-  offsets_ = UintBuffer(allocator, items + 1, width);
-  Buffer<RowOfItem> of_items(allocator, count);
-  uint64_t item = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    if (i == 0 || !same_item(index, rows[i - 1], rows[i])) offsets_.set(item++, static_cast<uint64_t>(i));
-    ordinals_.set(static_cast<uint64_t>(i), item_ordinal(index, rows[i].row));
-    of_items[i] = {rows[i].row, item - 1};
+  const Buffer<KeyedRow> rows = likely_rows(index, allocator);
+  const Groups groups(index, rows, allocator);
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    if (groups.size_at(i) < 2) continue;
+    ++view_.repeated;
+    view_.count += groups.size_at(i);
   }
-  offsets_.set(items, repeated);
-  std::sort(of_items.begin(), of_items.end(), [](const RowOfItem& a, const RowOfItem& b) { return a.row < b.row; });
-  for (int64_t i = 0; i < count; ++i) {
-    rows_.set(static_cast<uint64_t>(i), of_items[i].row);
-    items_.set(static_cast<uint64_t>(i), of_items[i].item);
+  if (view_.count == 0) return;
+  const int32_t width = width_for(index.items);
+  for (UintBuffer* array : {&rows_, &items_, &ordinals_}) *array = UintBuffer(allocator, view_.count, width);
+  offsets_ = UintBuffer(allocator, view_.repeated + 1, width);
+  Buffer<uint64_t> numbers(allocator, rows.size());                        // of items, by first rows
+  Buffer<uint64_t> ends(allocator, static_cast<int64_t>(view_.repeated));  // of their ordinals so far
+  RisingOrdinals ordinals(index);
+  uint64_t row = 0, item = 0, end = 0;
+  for (int64_t i = 0; i < rows.size(); ++i) {
+    const int64_t first = groups.first_of(i);
+    if (groups.size_at(first) < 2) continue;
+    if (first == i) {
+      numbers[i] = item;
+      ends[static_cast<int64_t>(item)] = end;
+      offsets_.set(item++, end);
+      end += groups.size_at(i);
+    }
+    rows_.set(row, rows[i].row);
+    items_.set(row++, numbers[first]);
+    ordinals_.set(ends[static_cast<int64_t>(numbers[first])]++, ordinals.of(rows[i].row));
   }
-  view_ = {repeated, items, rows_.view(), items_.view(), offsets_.view(), ordinals_.view()};
+  offsets_.set(item, end);
+  view_.rows = rows_.view(), view_.items = items_.view();
+  view_.offsets = offsets_.view(), view_.ordinals = ordinals_.view();
 }
 
 const RepeatsView& LazyRepeats::of(const IndexView& index, const Allocator& allocator) const {
