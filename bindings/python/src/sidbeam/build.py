@@ -118,6 +118,9 @@ class Build(Handle):
         """The native index, in memory."""
         return self._run(lambda: _native.flat_builder_finish(self._handle), progress)
 
+    def _describe(self) -> str:
+        return f"{self._levels} levels, ids {self._id_type.name.lower()}"
+
     def cancel(self) -> None:
         """Ends the running build, or else the next one, from any thread: it raises :class:`Cancelled`."""
         _native.flat_builder_cancel(self._handle, 1)
@@ -172,6 +175,3 @@ class Build(Handle):
         now = np.zeros(3, np.int64)
         _native.flat_builder_get_progress(self._handle, now)
         progress(Phase(int(now[0])), int(now[1]), int(now[2]))
-
-    def _describe(self) -> str:
-        return f"{self._levels} levels, ids {self._id_type.name.lower()}"

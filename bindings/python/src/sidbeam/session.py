@@ -332,16 +332,6 @@ class Session(Handle):
             self._get_items(chosen, count, limit_per_sid, limit, items, number)
         return items
 
-    def recommendations(
-        self, slots: Union[None, int, Sequence[int]] = None, *, limit_per_sid: int = 0, limit: int = 0
-    ) -> list[list[Recommendation]]:
-        """The items of slots (None: all) with their scores, best beam first: a list of :class:`Recommendation` for each
-        slot; limits as in :meth:`items`. On the CPU, of slots under an :class:`Index`."""
-        if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
-            raise InvalidArgument(f"the session is on {device_name(self._device)}, expected one on cpu")
-        items = self.items(slots, limit_per_sid=limit_per_sid, limit=limit)
-        return self._under.recommendations(items, self.beams().scores, self._chosen(slots)[0])
-
     def _items_into(self, chosen: Any, count: int, per_sid: int, limit: int, out: Items, stream: int) -> Items:
         arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
         if limit == 0 and out.item_rows is not None:
@@ -374,6 +364,16 @@ class Session(Handle):
         chosen, count = self._chosen(slots)
         _native.flat_session_stop(self._handle, chosen, count, stream_number(stream))
         self._under.note(None, chosen)
+
+    def recommendations(
+        self, slots: Union[None, int, Sequence[int]] = None, *, limit_per_sid: int = 0, limit: int = 0
+    ) -> list[list[Recommendation]]:
+        """The items of slots (None: all) with their scores, best beam first: a list of :class:`Recommendation` for each
+        slot; limits as in :meth:`items`. On the CPU, of slots under an :class:`Index`."""
+        if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
+            raise InvalidArgument(f"the session is on {device_name(self._device)}, expected one on cpu")
+        items = self.items(slots, limit_per_sid=limit_per_sid, limit=limit)
+        return self._under.recommendations(items, self.beams().scores, self._chosen(slots)[0])
 
     def stats(self) -> Stats:
         """What hosts act on, counted since creation. On CUDA it waits for the session's work."""
