@@ -83,9 +83,7 @@ NOT_ENCODED = {"repetition_penalty", "no_repeat_ngram_size", "guidance_scale"}
 @pytest.mark.parametrize("field, kind", [(f, k) for f in CHANGES for k in KINDS[: 1 if f in NOT_ENCODED else 2]])
 def test_honoured(field: str, kind: str) -> None:
     model = model_of(kind, VOCAB)
-    requests = batch(
-        [[100 + 2 * i for i in range(90)], [101 + 3 * i for i in range(60)]]
-    )  # of tokens of level 0
+    requests = batch([[100 + 2 * i for i in range(90)], [101 + 3 * i for i in range(60)]])  # of tokens of level 0
     assert_like_generate(model, requests, **{field: CHANGES[field](best(model, requests))})
 
 

@@ -200,7 +200,10 @@ class Pass:
         self.width = width = session.width
         which = prompts.which
         self.requests, self.prompt_length = prompts.ids.shape
-        self.before, self.behind = _around_the_mask(processors) if self.searches else (processors, ())
+        self.before: Any = processors
+        self.behind: Any = ()
+        if self.searches:
+            self.before, self.behind = _around_the_mask(processors)
         if which is not None and len(which) != self.requests:
             raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
         self.which = self.sids.which_of(which, self.requests)
@@ -224,7 +227,7 @@ class Pass:
             if self.outputs is not None:
                 self.outputs.add(level, outputs)
             parents = self.step(level, outputs.logits[:, -1, :])
-            last = level == self.sids.levels - 1 or self.done()
+            last = level == self.sids.levels - 1 or (self.done() and not _shares_its_model())
             if last and (self.outputs is None or not self.outputs.wanted):
                 break
             cache = model_kwargs.get("past_key_values")
@@ -235,7 +238,7 @@ class Pass:
             elif cache is not None and self.searches:  # a draw stays in its row
                 # Cross-attention to the encoder is the same for all beams of a request.
                 getattr(cache, "self_attention_cache", cache).reorder_cache(parents)
-            if last:
+            if last and self.outputs is not None:
                 self.outputs.past_key_values = cache
                 break
             so_far = self.sequences[:, :, : self.prompt_length + level + 1].flatten(0, 1)
@@ -248,10 +251,11 @@ class Pass:
         if len(self.before) or len(self.behind):
             logits = self._processed(level, logits)
         if self.outputs is not None and self.outputs.scores is not None:
-            self._record_scores(level, logits)
+            self.outputs.add_scores(self._scores(level, logits))
         over = self.beams.active.eq(0)[:, None]  # the step changes nothing of these requests
         rows, dtype = ops._rows(logits.unflatten(0, (self.requests, -1)))
-        self.session.step(rows, dtype=dtype, stream=stream_of(logits))
+        if not self.done():
+            self.session.step(rows, dtype=dtype, stream=stream_of(logits))
         parents = torch.where(over, self.every, self.beams.parents.long().clamp(min=0))
         codes = self.beams.codes.masked_fill(over, -1)
         places = self.first + parents
@@ -284,19 +288,18 @@ class Pass:
         ops.mask_(self.sids.handle, rows, torch.zeros_like(states) if level == 0 else states, which)
         return rows
 
-    def _record_scores(self, level: int, logits: Tensor) -> None:
+    def _scores(self, level: int, logits: Tensor) -> Tensor:
+        """What generate() calls scores: log-probabilities behind processors and mask, a row per beam."""
         if not len(self.before) and not len(self.behind):
             logits = logits.float().log_softmax(-1)
             if level == 0:
                 logits = logits.repeat_interleave(self.width, 0)
-        self.outputs.add_scores(self._masked(level, logits))
+        return self._masked(level, logits)
 
     def done(self) -> bool:
         """Whether no request goes on. On CUDA that is unknown without waiting for the device, and a step does no
-        harm. Processes that share a model have to run it equally often."""
-        if self.sids.device.type != "cpu" or (torch.distributed.is_available() and torch.distributed.is_initialized()):
-            return False
-        return not bool(self.beams.active.any())
+        harm."""
+        return self.sids.device.type == "cpu" and not bool(self.beams.active.any())
 
     def finish(self) -> Tensor:
         """The sequences [requests, beams, length] of all beams; dead ones are the prompt and padding."""
@@ -304,6 +307,11 @@ class Pass:
         self.sequences[:, :, self.prompt_length :].masked_fill_(dead[:, :, None], self.pad)
         self.rows.masked_fill_(dead[:, :, None], -1)
         return self.sequences
+
+
+def _shares_its_model() -> bool:
+    """Whether other processes may have parts of the model: then all have to run it equally often."""
+    return torch.distributed.is_available() and torch.distributed.is_initialized()
 
 
 def one_row_per_request(input_ids: Tensor, model_kwargs: dict[str, Any], copies: int) -> tuple[Tensor, dict[str, Any]]:

@@ -11,7 +11,8 @@ import inspect
 import reprlib
 import sys
 import textwrap
-from typing import Any, Callable, Mapping, NamedTuple, TypeVar
+from types import FrameType
+from typing import Any, Callable, Mapping, NamedTuple, Optional, TypeVar
 
 import transformers
 
@@ -70,7 +71,10 @@ SEARCH: dict[str, Rule] = {
     "use_mtp": _ASSISTED,
     "use_cache": honoured(),
     "cache_implementation": refused(
-        "the cache has to be dynamic: None, 'dynamic' or 'offloaded'", "dynamic", "offloaded"
+        "the cache has to be dynamic: None, 'dynamic' or 'offloaded' (with 'paged' as its own argument generate() runs"
+        " no loop of the caller's at all)",
+        "dynamic",
+        "offloaded",
     ),
     "cache_config": no_effect("for quantized caches, which are refused"),
     "max_cache_len": _OF_STATIC,
@@ -212,7 +216,7 @@ def check_arguments(stopping_criteria: Any) -> None:
     """Refuses arguments of the call of generate() that runs a loop. It hides some from loops of the caller's, which
     would ignore them without a word (and a streamer would wait forever), so that they are read from its frame."""
     code = inspect.unwrap(transformers.GenerationMixin.generate).__code__
-    frame = sys._getframe(1)
+    frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None and frame.f_code is not code:  # at most a few: decorators stand between
         frame = frame.f_back
     if frame is not None:

@@ -37,7 +37,8 @@ class Outputs:
         self.hidden_states = self._more(self.hidden_states, level, outputs.get(f"{decoder}hidden_states"))
         self.attentions = self._more(self.attentions, level, outputs.get(f"{decoder}attentions"))
         self.cross_attentions = self._more(self.cross_attentions, level, outputs.get("cross_attentions"))
-        self.logits = self._more(self.logits, level, outputs.logits[:, -1, :].to(torch.float32, copy=True))
+        if self.logits is not None:  # a copy: a view would hold the logits of the whole prompt
+            self.logits = self._more(self.logits, level, outputs.logits[:, -1, :].to(torch.float32, copy=True))
 
     def _more(self, so_far: Levels, level: int, value: Any) -> Levels:
         return None if so_far is None else (*so_far, self._per_beam(level, value))

@@ -40,7 +40,7 @@ class Index(Handle):
 
     Made by :meth:`open`, :meth:`from_buffer`, :meth:`build` or :meth:`Builder.finish`. Sessions and constraint sets
     hold what they need of it, so it may be closed before them. Ordinals number the SIDs in order; item rows number the
-    items by ordinal.
+    items by ordinal. An index of a file is pickled by its path.
     """
 
     __slots__ = ("_runtime", "_info", "_constraint", "_opened")

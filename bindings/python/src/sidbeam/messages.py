@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import re
+from typing import Callable, Union
 
 #: What C calls otherwise than Python, after its structs' names are gone or where they must be known.
 _RENAMED = {
@@ -54,7 +55,8 @@ _STRUCTS = "config|model_config|args|request|sampling|start|options|draws"
 
 # In this order. The first ones are whole messages, which get a mend; the rest are words. The last word of a path or of
 # a quotation is left alone, and so are the files of a model (config.json).
-_RULES: tuple[tuple[re.Pattern[str], object], ...] = tuple(
+_Replacement = Union[str, Callable[[re.Match[str]], str]]
+_RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (
@@ -164,5 +166,5 @@ _RULES: tuple[tuple[re.Pattern[str], object], ...] = tuple(
 def in_python(message: str) -> str:
     """The message with Python's names, and with a mend where a frequent mistake has one."""
     for pattern, replacement in _RULES:
-        message = pattern.sub(replacement, message)  # type: ignore[arg-type]
+        message = pattern.sub(replacement, message)
     return message
