@@ -19,6 +19,7 @@ namespace {
 
 constexpr TableOf<Settings> kTables[] = {
     {"build", "SIDs a second, seconds by phase, peak memory", build_table},
+    {"arrow", "pairs into a builder, from Arrow's layouts and from rows", arrow_table},
     {"write", "building into a file, syncing apart", write_table},
     {"size", "bytes a SID, by kind and catalogue", size_table},
     {"open", "opening with verify=header", open_table},

@@ -18,6 +18,7 @@ struct Settings {
 };
 
 Measurements build_table(const Settings& settings);
+Measurements arrow_table(const Settings& settings);
 Measurements write_table(const Settings& settings);
 Measurements size_table(const Settings& settings);
 Measurements open_table(const Settings& settings);
