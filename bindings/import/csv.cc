@@ -178,12 +178,13 @@ class CsvSource final : public Source {
     const std::string_view item = fields[columns_.item];
     if (item.empty()) fail("empty '" + columns_.names[columns_.item] + "'");
     name_item(item);
-    if (columns_.per_level) {
-      read_levels(batch, fields);
-    } else {
+    if (!columns_.per_level && !sids_.try_text(batch, fields[columns_.sid[0]])) {
       sids_.text(fields[columns_.sid[0]]);
+      sids_.end_sid(batch);
+    } else if (columns_.per_level && !try_levels(batch, fields)) {
+      read_levels(batch, fields);
+      sids_.end_sid(batch);
     }
-    sids_.end_sid(batch);
     end_record(batch, item);
     if (columns_.priority != kNone) {
       const auto priority = parse_whole(fields[columns_.priority]);
@@ -196,6 +197,16 @@ class CsvSource final : public Source {
   int64_t line() const override { return text_.line(); }
 
  private:
+  bool try_levels(Batch& batch, const std::vector<std::string_view>& fields) {
+    int64_t codes[SIDBEAM_MAX_LEVELS];
+    const size_t levels = columns_.sid.size();
+    if (levels > SIDBEAM_MAX_LEVELS) return false;
+    for (size_t l = 0; l < levels; ++l) {
+      if (!parse_digits(fields[columns_.sid[l]], &codes[l])) return false;
+    }
+    return sids_.try_numbers(batch, codes, levels);
+  }
+
   // Where lengths vary, missing cells end the SID.
   void read_levels(Batch& batch, const std::vector<std::string_view>& fields) {
     size_t length = columns_.sid.size();

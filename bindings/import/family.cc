@@ -27,12 +27,16 @@ std::string escaped_star(std::string_view text) {
 
 // Digits at the beginning, as programs print a number that is not negative, or -1.
 int64_t take_number(std::string_view& text) {
+  constexpr size_t kMost = 18;  // digits that an int64 holds, whatever they are
   size_t digits = 0;
-  while (digits < text.size() && is_digit(text[digits])) ++digits;
-  const auto number = parse_canonical<int64_t>(text.substr(0, digits));
-  if (!number) return -1;
+  int64_t number = 0;
+  for (; digits < text.size() && is_digit(text[digits]); ++digits) {
+    if (digits == kMost) return -1;
+    number = number * 10 + (text[digits] - '0');
+  }
+  if (digits == 0 || (digits > 1 && text[0] == '0')) return -1;
   text.remove_prefix(digits);
-  return *number;
+  return number;
 }
 
 // A word of digits, "12-24-52", has these between its codes.

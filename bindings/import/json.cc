@@ -25,9 +25,10 @@ std::string shown(ondemand::value& value) {
 JsonReader::JsonReader(Sids& sids, const Options& options)
     : sids_(sids),
       options_(options),
-      item_{options.item_column, !options.item_column.empty(), "item_column"},
-      sid_{options.sid_columns, !options.sid_columns.empty(), "sid_columns"},
-      priority_{options.priority_column.empty() ? "priority" : options.priority_column, true, "priority_column"} {}
+      fields_{{options.item_column, !options.item_column.empty(), "item_column"},
+              {options.sid_columns, !options.sid_columns.empty(), "sid_columns"},
+              {options.priority_column.empty() ? "priority" : options.priority_column, true, "priority_column"},
+              {}} {}
 
 void JsonReader::check(simdjson::error_code error) const {
   if (error != simdjson::SUCCESS) sids_.fail(std::string("not JSON: ") + simdjson::error_message(error));
@@ -109,16 +110,16 @@ std::string_view JsonReader::read_item(ondemand::value value) {
     name = value.raw_json_token();
     name = name.substr(0, name.find_last_not_of(" \t\r\n") + 1);
     if (!parse_canonical<int64_t>(name) && !parse_canonical<uint64_t>(name)) {
-      fail_field(item_, "a string or an integer");
+      fail_field(fields_.item, "a string or an integer");
     }
     int64_t number = 0;
     uint64_t large = 0;
     if (value.get_int64().get(number) != simdjson::SUCCESS) check(value.get_uint64().get(large));
     return name;
   }
-  if (type != ondemand::json_type::string) fail_field(item_, "a string or an integer");
+  if (type != ondemand::json_type::string) fail_field(fields_.item, "a string or an integer");
   check(value.get_string().get(name));
-  if (name.empty()) sids_.fail(in_quotes(item_.name) + ": empty id");
+  if (name.empty()) sids_.fail(in_quotes(fields_.item.name) + ": empty id");
   return name;
 }
 
@@ -139,12 +140,12 @@ bool JsonReader::fits(Field& field, bool known, std::string_view key) {
 }
 
 JsonReader::Role JsonReader::role_of(std::string_view key) {
-  if (std::find(others_.begin(), others_.end(), key) != others_.end()) return Role::kOther;
-  if (fits(sid_, is_among(kSidNames, key), key)) return Role::kSid;
-  if (fits(item_, is_among(kItemNames, key), key)) return Role::kItem;
-  if (key == priority_.name) return Role::kPriority;
+  if (std::find(fields_.others.begin(), fields_.others.end(), key) != fields_.others.end()) return Role::kOther;
+  if (fits(fields_.sid, is_among(kSidNames, key), key)) return Role::kSid;
+  if (fits(fields_.item, is_among(kItemNames, key), key)) return Role::kItem;
+  if (key == fields_.priority.name) return Role::kPriority;
   constexpr size_t kMost = 64;
-  if (others_.size() < kMost) others_.emplace_back(key);
+  if (fields_.others.size() < kMost) fields_.others.emplace_back(key);
   return Role::kOther;
 }
 
@@ -174,7 +175,7 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
     keys_.push_back(key);
     ondemand::value value;
     check(field.value().get(value));
-    switch (has_item && !item_.asked && is_among(kItemNames, key) ? Role::kOther : role_of(key)) {
+    switch (has_item && !fields_.item.asked && is_among(kItemNames, key) ? Role::kOther : role_of(key)) {
       case Role::kSid:
         if (found_sid) sids_.fail(in_quotes(key) + " comes twice in one object");
         found_sid = true;
@@ -184,7 +185,7 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         record.item = read_item(value);
         break;
       case Role::kPriority:
-        if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(priority_, "an integer");
+        if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(fields_.priority, "an integer");
         break;
       default:
         break;
@@ -195,8 +196,8 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
     sids_.fail("no " + in_quotes(field.name.empty() ? usual : field.name) + " (" + options_.named(field.option) +
                "), expected " + expected);
   };
-  if (!found_sid) missing(sid_, "sid", "an array of codes");
-  if (record.item.empty() && !has_item) missing(item_, "item", "the item's id");
+  if (!found_sid) missing(fields_.sid, "sid", "an array of codes");
+  if (record.item.empty() && !has_item) missing(fields_.item, "item", "the item's id");
   return record;
 }
 

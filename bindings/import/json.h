@@ -33,14 +33,20 @@ class JsonReader {
   // Throws where simdjson has reported an error.
   void check(simdjson::error_code error) const;
 
- private:
-  enum class Role { kOther, kItem, kSid, kPriority };
   // A field of records: its name once it is known, and what was asked for.
   struct Field {
     std::string name;
     bool asked;
     const char* option;
   };
+  struct Fields {
+    Field item, sid, priority;
+    std::vector<std::string> others;  // names of fields that are nothing
+  };
+  const Fields& fields() const { return fields_; }
+
+ private:
+  enum class Role { kOther, kItem, kSid, kPriority };
 
   Role role_of(std::string_view key);
   bool fits(Field& field, bool known, std::string_view key);
@@ -53,8 +59,7 @@ class JsonReader {
 
   Sids& sids_;
   const Options& options_;
-  Field item_, sid_, priority_;
-  std::vector<std::string> others_;     // names of fields that are nothing
+  Fields fields_;
   std::vector<std::string_view> keys_;  // of the object
   std::vector<std::string_view> scratch_;
 };

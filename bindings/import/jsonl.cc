@@ -1,7 +1,7 @@
 // JSON lines: {"item": "B07", "sid": [3, 1, 2], "priority": 5}, one per line; blank lines and other fields are passed
 // over.
 // SPDX-License-Identifier: Apache-2.0
-#include "json.h"
+#include "json_line.h"
 
 namespace importer {
 namespace {
@@ -20,7 +20,7 @@ class JsonlSource final : public Source {
     for (std::string_view line; text_.next_line(line);) {
       ++line_;
       if (line.find_first_not_of(" \t\r") == line.npos) continue;
-      read_line(batch, line);
+      if (!try_line(batch, line)) read_line(batch, line);
       return true;
     }
     return false;
@@ -29,6 +29,20 @@ class JsonlSource final : public Source {
   int64_t line() const override { return line_; }
 
  private:
+  bool try_line(Batch& batch, std::string_view line) {
+    if (!scanner_.scan(line)) return false;
+    if (scanner_.form == JsonLine::Form::kNumbers) {
+      if (!sids_.try_numbers(batch, scanner_.numbers, scanner_.count)) return false;
+    } else if (scanner_.form == JsonLine::Form::kTokens) {
+      if (!sids_.try_tokens(batch, scanner_.tokens, scanner_.count)) return false;
+    } else if (!sids_.try_text(batch, scanner_.tokens[0])) {
+      return false;
+    }
+    end_record(batch, scanner_.item);
+    batch.priorities.resize(batch.size(), scanner_.priority);
+    return true;
+  }
+
   void read_line(Batch& batch, std::string_view line) {
     ondemand::document document;
     reader_.check(parser_.iterate(line.data(), line.size(), line.size() + TextReader::kPadding).get(document));
@@ -47,6 +61,7 @@ class JsonlSource final : public Source {
 
   TextReader text_;
   JsonReader reader_;
+  JsonLine scanner_{reader_.fields()};
   ondemand::parser parser_;
   int64_t line_ = 0;
 };

@@ -32,6 +32,18 @@ std::optional<Integer> parse_canonical(std::string_view text) {
   return parse_integer<Integer>(text);
 }
 
+// The number that up to 18 digits are, which are all of the text; otherwise false.
+inline bool parse_digits(std::string_view text, int64_t* number) {
+  if (text.empty() || text.size() > 18) return false;
+  int64_t value = 0;
+  for (const char c : text) {
+    if (!is_digit(c)) return false;
+    value = value * 10 + (c - '0');
+  }
+  *number = value;
+  return true;
+}
+
 // Whether the text is a number as programs print them, with or without a fraction; it may be too large or not whole.
 bool looks_like_number(std::string_view text);
 // The integer that a number is, "12" or "12.0" or "1.2e1", or nothing.

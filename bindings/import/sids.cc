@@ -95,15 +95,16 @@ int32_t Sids::end_record(Batch& batch) {
       close(batch);
     }
   }
-  if (!pieces_.empty() && !all_known_) {
-    all_known_ = shape_.framed && std::all_of(levels_.begin(), levels_.end(), [](const Level& l) { return l.known; });
-  }
   pieces_.clear();
+  prepare_tries();
   return std::exchange(sids_, 0);
 }
 
 void Sids::read_string(Batch& batch, std::string_view text) {
-  if (all_known_ && read_fast(batch, text)) return;
+  int64_t codes[SIDBEAM_MAX_LEVELS];
+  const size_t count = all_known_ ? take_codes(text, codes) : 0;
+  for (size_t l = 0; l < count; ++l) add_code(batch, codes[l]);
+  if (count > 0) return;
   tokens_.clear();
   const bool word = split_sid(text, tokens_);
   if (tokens_.empty()) return;  // close() says so
@@ -149,20 +150,14 @@ void Sids::check_word(std::string_view text) {
        " says so, such as '" + one + "' or '" + other + "'");
 }
 
-// A string of tokens of known families, taken off from left to right. False, and nothing done, where it is anything
-// else: the long way then says what is wrong.
-bool Sids::read_fast(Batch& batch, std::string_view text) {
-  const size_t before = batch.codes.size();
-  strip_list(text);
+// The codes of a string of tokens of known families, taken off from left to right; their number, or 0 where the string
+// is anything else: the long way then says what is wrong.
+size_t Sids::take_codes(std::string_view text, int64_t* codes) const {
+  if (!text.empty() && (text[0] == '[' || text[0] == '(' || text[0] == ' ')) strip_list(text);
   for (const std::string& token : shape_.begin) {
-    if (!take(text, token)) return false;
+    if (!take(text, token)) return 0;
   }
   size_t position = 0;
-  const auto undo = [&] {
-    batch.codes.resize(before);
-    position_ = 0;
-    return false;
-  };
   for (; position < levels_.size() && !text.empty(); ++position) {
     if (!shape_.end.empty() && text.substr(0, shape_.end[0].size()) == shape_.end[0]) break;
     const Family& family = levels_[position].family;
@@ -175,16 +170,14 @@ bool Sids::read_fast(Batch& batch, std::string_view text) {
         skip_spaces(text);
       }
     }
-    const int64_t code = family.take(text);
-    if (code < 0) return undo();
-    add_code(batch, code);
+    codes[position] = family.take(text);
+    if (codes[position] < 0) return 0;
   }
   skip_spaces(text);
   for (const std::string& token : shape_.end) {
-    if (!take(text, token)) return undo();
+    if (!take(text, token)) return 0;
   }
-  if (!text.empty() || position == 0) return undo();
-  return true;
+  return text.empty() ? position : 0;
 }
 
 // Begin and end tokens: those of the first SID that have no number.

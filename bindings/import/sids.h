@@ -30,6 +30,12 @@ class Sids {
   Sids(const Sids&) = delete;
   Sids& operator=(const Sids&) = delete;
 
+  // A whole SID at once, where it is of the kind that the others were: true, and it is the record's next one. Otherwise
+  // false, and nothing has happened: the functions below then say what it is, or what is wrong.
+  bool try_numbers(Batch& batch, const int64_t* codes, size_t count);
+  bool try_tokens(Batch& batch, const std::string_view* tokens, size_t count);
+  bool try_text(Batch& batch, std::string_view text);
+
   // A record's SIDs, one after the other; nothing fails for what a token is before the record is complete, so that
   // messages can name its item. Views are needed until then.
   void number(Batch& batch, int64_t number);
@@ -65,8 +71,10 @@ class Sids {
   };
 
   static Level given(const Family& family);
+  void prepare_tries();
+  bool try_codes(Batch& batch, const int64_t* codes, size_t count);
   void read_string(Batch& batch, std::string_view text);
-  bool read_fast(Batch& batch, std::string_view text);
+  size_t take_codes(std::string_view text, int64_t* codes) const;
   void read_word(Batch& batch, std::string_view text);
   void check_word(std::string_view text);
   void read_tokens(Batch& batch);
@@ -89,6 +97,8 @@ class Sids {
   Shape shape_;
   std::vector<Level> levels_;
   bool all_known_ = false;  // families of all levels, begin and end
+  bool all_plain_ = false;  // families of all levels, which are plain
+  std::vector<int64_t> limits_;  // codes of each level, once all SIDs have as many
   std::vector<Piece> pieces_;
   std::vector<std::string_view> tokens_;
   TokenParts parts_;

@@ -16,6 +16,8 @@ struct IdSurvey {
   void look(const Batch& batch) {
     for (size_t row = 0; row < batch.size() && (all_signed || all_unsigned); ++row) {
       const std::string_view name = batch.name(row);
+      int64_t number;
+      if (parse_digits(name, &number) && (name[0] != '0' || name.size() == 1)) continue;
       if (all_signed && !parse_canonical<int64_t>(name)) all_signed = false;
       if (all_unsigned && !parse_canonical<uint64_t>(name)) all_unsigned = false;
     }

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json_line.h"
+
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "numbers.h"
+
+namespace importer {
+namespace {
+
+constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
+
+// The high bit of each byte that is zero; above the lowest of these there may be others.
+uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & kHighs; }
+
+}  // namespace
+
+bool JsonLine::scan(std::string_view line) {
+  at_ = line.data();
+  end_ = line.data() + line.size();
+  item_seen_ = sid_seen_ = priority_seen_ = false;
+  others_seen_ = 0;
+  priority = 0;
+  ascii_ = true;
+  if (!scan_object() || !item_seen_ || !sid_seen_) return false;
+  skip_spaces();
+  return at_ == end_ && (ascii_ || simdjson::validate_utf8(line.data(), line.size()));
+}
+
+bool JsonLine::scan_object() {
+  skip_spaces();
+  if (*at_++ != '{') return false;
+  for (;;) {
+    std::string_view key;
+    skip_spaces();
+    if (!scan_string(&key)) return false;
+    skip_spaces();
+    if (*at_++ != ':') return false;
+    skip_spaces();
+    if (!scan_field(key)) return false;
+    skip_spaces();
+    const char next = *at_++;
+    if (at_ > end_) return false;
+    if (next == '}') return true;
+    if (next != ',') return false;
+  }
+}
+
+bool JsonLine::scan_field(std::string_view key) {
+  const auto once = [](bool* seen) { return !std::exchange(*seen, true); };
+  if (key == fields_.sid.name) return once(&sid_seen_) && scan_sid();
+  if (key == fields_.item.name) return once(&item_seen_) && scan_item();
+  if (key == fields_.priority.name) return once(&priority_seen_) && scan_number(&priority);
+  for (size_t i = 0; i < fields_.others.size(); ++i) {
+    if (key != fields_.others[i]) continue;
+    const uint64_t bit = uint64_t{1} << i;
+    return (std::exchange(others_seen_, others_seen_ | bit) & bit) == 0 && skip_value();
+  }
+  return false;
+}
+
+// Without escapes and control characters.
+bool JsonLine::scan_string(std::string_view* text) {
+  if (*at_ != '"') return false;
+  const char* const begin = ++at_;
+  for (;; at_ += 8) {
+    if (at_ >= end_) return false;
+    uint64_t word;
+    std::memcpy(&word, at_, sizeof word);
+    if ((word & kHighs) != 0) ascii_ = false;
+    const uint64_t controls = (word - kOnes * 0x20) & ~word & kHighs;
+    const uint64_t stops = controls | zero_bytes(word ^ kOnes * '"') | zero_bytes(word ^ kOnes * '\\');
+    if (stops == 0) continue;
+    at_ += std::countr_zero(stops) / 8;
+    if (at_ >= end_ || *at_ != '"') return false;
+    *text = {begin, static_cast<size_t>(at_ - begin)};
+    ++at_;
+    return true;
+  }
+}
+
+// An integer of up to 18 digits.
+bool JsonLine::scan_number(int64_t* number) {
+  const bool negative = *at_ == '-';
+  if (negative) ++at_;
+  const char* const begin = at_;
+  int64_t value = 0;
+  while (is_digit(*at_) && at_ < end_ && at_ - begin <= 18) value = value * 10 + (*at_++ - '0');
+  const auto digits = at_ - begin;
+  if (digits == 0 || digits > 18 || (*begin == '0' && digits > 1)) return false;
+  const char next = at_ < end_ ? *at_ : '\0';
+  if (next != ',' && next != '}' && next != ']' && next != ' ') return false;
+  *number = negative ? -value : value;
+  return true;
+}
+
+bool JsonLine::scan_item() {
+  if (*at_ == '"') return scan_string(&item) && !item.empty();
+  const char* const begin = at_;
+  int64_t number;
+  if (!scan_number(&number) || (*begin == '-' && number == 0)) return false;
+  item = {begin, static_cast<size_t>(at_ - begin)};
+  return true;
+}
+
+bool JsonLine::scan_sid() {
+  count = 0;
+  if (*at_ == '"') {
+    form = Form::kText;
+    return scan_string(&tokens[0]);
+  }
+  if (*at_++ != '[') return false;
+  skip_spaces();
+  form = *at_ == '"' ? Form::kTokens : Form::kNumbers;
+  for (; count < SIDBEAM_MAX_LEVELS; ++count) {
+    skip_spaces();
+    if (form == Form::kTokens ? !scan_string(&tokens[count]) : !scan_number(&numbers[count])) return false;
+    skip_spaces();
+    const char next = *at_++;
+    if (next == ']') return ++count > 0;
+    if (next != ',') return false;
+  }
+  return false;
+}
+
+bool JsonLine::skip_value() {
+  if (*at_ == '"') {
+    std::string_view text;
+    return scan_string(&text);
+  }
+  for (const std::string_view word : {"null", "true", "false"}) {
+    if (std::string_view(at_, static_cast<size_t>(end_ - at_)).substr(0, word.size()) != word) continue;
+    at_ += word.size();
+    return true;
+  }
+  int64_t number;
+  return scan_number(&number);
+}
+
+}  // namespace importer
