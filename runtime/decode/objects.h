@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "backend/backend.h"
 #include "backend/constraint.h"
@@ -38,6 +39,7 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   sidbeam::Ref<sidbeam_index> index;
 
   const sidbeam::IndexView& view() const override { return index->index.view; }
+  const std::string& codebook() const { return index->index.header.codebook; }  // "": nobody has named it
   sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) const override {
     return index->uploads.find(device_id, kinds);
   }
