@@ -123,7 +123,6 @@ std::vector<Prompt> read_prompts(const std::string& path, Histories& histories) 
     if (const auto error = parser.parse(line.data(), line.size(), false).get(root))
       throw Failure(prompt.place + ": not JSON: " + simdjson::error_message(error));
     read_line(root, keys, histories, prompt);
-    if (prompt.tokens.empty()) throw Failure(prompt.place + ": no tokens, expected one position or more");
     prompts.push_back(std::move(prompt));
   }
   if (prompts.empty()) throw Failure("'" + path + "': expected at least one request, there is none");

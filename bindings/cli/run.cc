@@ -138,11 +138,14 @@ class Runs {
     runner_.reset(runner);
   }
 
-  // Refuses a prompt that a model has no room for: the runner would know neither its place nor the option.
+  // Refuses a prompt that is nothing, or that a model has no room for: the runner would know neither its place nor the
+  // option.
   int64_t longest_prompt(int64_t begin_count, const std::map<std::string, const sidbeam_model*>& models) const {
     int64_t longest = 1;
     const int64_t behind = o_.head.empty() ? info_.levels - 1 : info_.levels;  // codes, or placeholders
     for (const Prompt& prompt : prompts_) {
+      if (prompt.tokens.empty() && begin_count == 0)
+        throw Failure(prompt.place + ": no tokens, expected one position or more, or --begin-tokens");
       const int64_t positions = static_cast<int64_t>(prompt.tokens.size()) / o_.group;
       for (const auto& [name, model] : models)
         if (model != nullptr) check_room(prompt, positions, begin_count + behind, name, model_info(model));

@@ -178,15 +178,17 @@ func (c *RunnerConfig) numbers() []int64 {
 	return numbers
 }
 
-// Request is a request of a runner. Only Tokens is needed.
+// Request is a request of a runner. Only Tokens is needed, or BeginTokens.
 type Request struct {
-	Tokens     []int32       // [positions, Group] token ids, copied; of a group the embeddings are summed, -1 is none
+	// [positions, Group] token ids, copied; of a group the embeddings are summed, -1 is none. Empty, of a new user, with
+	// BeginTokens and a decoder alone.
+	Tokens     []int32
 	Group      int           // tokens per position; 0: 1
 	Beams      int           // 1 .. M; 0: M
 	Widths     []int32       // of up to L levels: level l keeps at most the l-th, or the last, 1 .. Beams; nil: Beams
 	Priority   int           // higher starts earlier
 	Deadline   time.Duration // from now on, within which it must start; 0: none, or, with Run, that of the context
-	Constraint Constrainer   // nil: the runner's; another must have the same codes per level
+	Constraint Constrainer   // nil: the runner's; another: of the same codes per level and, where both name one, codebook
 	Value      any           // for Adjust
 	// Keys of the random numbers of a runner that draws (SpeculateRelaxed, ModeStochastic): requests with equal pairs
 	// draw alike. Otherwise 0.

@@ -48,8 +48,8 @@ func (p *Pending) failure(err error) error {
 	return err
 }
 
-// Level is one request at one level, between the model and the step: what Adjust gets. It is valid during the call
-// alone.
+// Level is one request at one level, between the model and the step: what Adjust gets. Its memory is Go's: it may be
+// kept, and what its logits are when Adjust returns is copied to the lane.
 type Level struct {
 	Level     int   // codes decided so far
 	Request   int64 // its number
@@ -58,19 +58,18 @@ type Level struct {
 	Codes     int   // of the level
 	EndColumn int   // -1: none
 
-	logits    []float32 // memory of C
-	columns   int
-	rowStride int
-	prefixes  []int32 // memory of C
-	offset    int64
-	maps      []int32 // memory of C
+	logits   []float32 // [Rows, columns]
+	columns  int
+	prefixes []int32 // [Rows, Level]
+	offset   int64
+	maps     []int32 // [Codes]; nil: offset says it
 }
 
 // Logits is row i, to be changed in place.
-func (l *Level) Logits(i int) []float32 { return l.logits[i*l.rowStride:][:l.columns] }
+func (l *Level) Logits(i int) []float32 { return l.logits[i*l.columns:][:l.columns:l.columns] }
 
 // Prefix is the codes so far of row i.
-func (l *Level) Prefix(i int) []int32 { return l.prefixes[i*l.Level:][:l.Level] }
+func (l *Level) Prefix(i int) []int32 { return l.prefixes[i*l.Level:][:l.Level:l.Level] }
 
 // Column is the place of a code in a row; -1: it has none.
 func (l *Level) Column(code int32) int {
@@ -164,11 +163,16 @@ func (d *desk) answer(numbers []int64) {
 	thread := syscall.Gettid()
 	d.enter(thread, true)
 	defer d.enter(thread, false)
-	if err := d.adjust(d.level(numbers, pending.value)); err != nil {
+	lane := laneLogits(numbers)
+	level := d.level(numbers, lane, pending.value)
+	if err := d.adjust(level); err != nil {
 		pending.raised = err
-	} else {
-		verdict = 0
+		return
 	}
+	for i, row := range lane {
+		copy(row, level.Logits(i))
+	}
+	verdict = 0
 }
 
 func (d *desk) enter(thread int, inside bool) {
@@ -191,26 +195,41 @@ func (d *desk) isInside() bool {
 	return d.inside[syscall.Gettid()]
 }
 
-func (d *desk) level(numbers []int64, value any) *Level {
-	n := int(numbers[native.FLAT_ADJUST_LEVEL])
+// laneLogits gives the rows of the lane, memory of C. Adjust does not get to see them: a slice cannot be taken back,
+// and the lane goes on.
+func laneLogits(numbers []int64) [][]float32 {
 	rows, stride := int(numbers[native.FLAT_ADJUST_ROWS]), int(numbers[native.FLAT_ADJUST_ROW_STRIDE])
+	all := lent[float32](numbers, native.FLAT_ADJUST_LOGITS, rows*stride)
+	lane := make([][]float32, rows)
+	for i := range lane {
+		lane[i] = all[i*stride:][:numbers[native.FLAT_ADJUST_COLUMNS]]
+	}
+	return lane
+}
+
+func (d *desk) level(numbers []int64, lane [][]float32, value any) *Level {
+	n, columns := int(numbers[native.FLAT_ADJUST_LEVEL]), int(numbers[native.FLAT_ADJUST_COLUMNS])
+	logits := make([]float32, 0, len(lane)*columns)
+	for _, row := range lane {
+		logits = append(logits, row...)
+	}
+	maps := lent[int32](numbers, native.FLAT_ADJUST_MAP, int(numbers[native.FLAT_ADJUST_MAP_CODES]))
 	return &Level{
 		Level:     n,
 		Request:   numbers[native.FLAT_ADJUST_REQUEST],
 		Value:     value,
-		Rows:      rows,
+		Rows:      len(lane),
 		Codes:     int(d.codes[n]),
 		EndColumn: int(numbers[native.FLAT_ADJUST_END_COLUMN]),
-		logits:    lent[float32](numbers, native.FLAT_ADJUST_LOGITS, rows*stride),
-		columns:   int(numbers[native.FLAT_ADJUST_COLUMNS]),
-		rowStride: stride,
-		prefixes:  lent[int32](numbers, native.FLAT_ADJUST_PREFIXES, rows*n),
+		logits:    logits,
+		columns:   columns,
+		prefixes:  append([]int32(nil), lent[int32](numbers, native.FLAT_ADJUST_PREFIXES, len(lane)*n)...),
 		offset:    numbers[native.FLAT_ADJUST_OFFSET],
-		maps:      lent[int32](numbers, native.FLAT_ADJUST_MAP, int(numbers[native.FLAT_ADJUST_MAP_CODES])),
+		maps:      append([]int32(nil), maps...),
 	}
 }
 
-// lent turns an address that C has written into a slice of its memory; nil for 0.
+// lent turns an address that C has written into a slice of its memory, which is C's again after the answer; nil for 0.
 func lent[T int32 | float32](numbers []int64, place, count int) []T {
 	if numbers[place] == 0 {
 		return nil

@@ -173,7 +173,7 @@ func TestRunnerRefuses(t *testing.T) {
 		code    sidbeam.Code
 		text    string
 	}{
-		{sidbeam.Request{}, sidbeam.InvalidArgument, "positions is 0"},
+		{sidbeam.Request{}, sidbeam.InvalidArgument, "an empty prompt needs config.begin_tokens"},
 		{sidbeam.Request{Tokens: []int32{1}, Widths: []int32{1, 6}}, sidbeam.InvalidArgument,
 			"request.widths[1] is 6, expected 0..5"},
 		{sidbeam.Request{Tokens: []int32{1, 64}}, sidbeam.InvalidArgument, "64, expected"},
@@ -215,6 +215,75 @@ func TestRunnerRefuses(t *testing.T) {
 	must(t, new(sidbeam.Runner).Close())
 	_, err = new(sidbeam.Runner).Submit(history)
 	fails(t, err, sidbeam.InvalidArgument, "runner is null")
+}
+
+// What Adjust was given may be kept: nobody reads it any more, and it is nobody else's memory.
+func TestAdjustKept(t *testing.T) {
+	config := tinyConfig(t)
+	expected := run(t, newRunner(t, config), history)
+	var kept []*sidbeam.Level
+	var last []float32
+	config.Adjust = func(level *sidbeam.Level) error {
+		for _, other := range kept {
+			for r := 0; r < other.Rows; r++ {
+				other.Logits(r)[0] = -1
+			}
+		}
+		kept = append(kept, level)
+		last = append([]float32(nil), level.Logits(0)...)
+		return nil
+	}
+	runner := newRunner(t, config)
+	for i := 0; i < 3; i++ {
+		if got := run(t, runner, history); !reflect.DeepEqual(got.Scores, expected.Scores) {
+			t.Errorf("expected %v, got %v", expected.Scores, got.Scores)
+		}
+	}
+	must(t, runner.Close())
+	level := kept[len(kept)-1]
+	if !reflect.DeepEqual(level.Logits(0), last) || len(level.Prefix(level.Rows-1)) != 2 || level.Column(3) != 35 {
+		t.Errorf("expected the level as it was, got %v, %v, %d", level.Logits(0), level.Prefix(0), level.Column(3))
+	}
+	if row := level.Logits(0); cap(row) != len(row) {
+		t.Errorf("expected a row of its own, got room for %d more", cap(row)-len(row))
+	}
+	level.Logits(0)[0] = 1
+}
+
+// TestColdStart asks for a user without a history.
+func TestColdStart(t *testing.T) {
+	config := tinyConfig(t)
+	expected := run(t, newRunner(t, config), history)
+	config.BeginTokens = history.Tokens
+	got := run(t, newRunner(t, config), sidbeam.Request{})
+	if !reflect.DeepEqual(got.SIDs, expected.SIDs) || !reflect.DeepEqual(got.Scores, expected.Scores) {
+		t.Errorf("expected %v, got %v", expected, got)
+	}
+}
+
+func TestAnotherCodebook(t *testing.T) {
+	config := tinyConfig(t)
+	of := func(codebook string) *sidbeam.Index {
+		return build(t, sidbeam.BuilderConfig{Codes: []int32{tinyCodes, tinyCodes, tinyCodes}, Codebook: codebook},
+			sidbeam.Pairs{Codes: randomSIDs(60, tinyLevels, tinyCodes)})
+	}
+	books, films, none := of("books"), of("films"), of("")
+	config.Constraint = books
+	runner := newRunner(t, config)
+	request := history
+	request.Constraint = films
+	expected := "request.constraint is of codebook 'films', expected 'books', that of the runner's constraint"
+	_, err := runner.Run(context.Background(), request)
+	fails(t, err, sidbeam.InvalidArgument, expected)
+	_, err = runner.Submit(request)
+	fails(t, err, sidbeam.InvalidArgument, expected)
+	request.Constraint = none
+	run(t, runner, request)
+	_, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{books, films}})
+	fails(t, err, sidbeam.InvalidArgument, "is of codebook 'films', expected 'books', that of config.constraints[0]")
+	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: books, Beams: 2})
+	err = session.Start(sidbeam.StartArgs{Constraints: []sidbeam.Constrainer{films}})
+	fails(t, err, sidbeam.InvalidArgument, "is of codebook 'films', expected 'books', that of the session's constraint")
 }
 
 // Adjust sees every level of every request, changes it, and its errors reach the caller.

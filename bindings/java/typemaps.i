@@ -93,7 +93,8 @@ static int64_t java_address(JNIEnv* jenv, jobject buffer) {
 }
 %}
 
-// A buffer over a session's memory; its maker holds the session by flat_view_retain.
+// A buffer over a session's memory, whose maker holds the session by flat_view_retain, or over that of a lane, which
+// waits: such a buffer is given to nobody.
 %inline %{
 static flat_out_bytes java_view(int64_t address, int64_t bytes) {
   flat_out_bytes view;

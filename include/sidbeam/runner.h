@@ -185,7 +185,8 @@ typedef struct sidbeam_runner_config {
    * INVALID_ARGUMENT); with LEVEL and VALID the code's logit is -inf, so that these SIDs are never found. */
   const sidbeam_vocabulary* vocabulary;
   /* [begin_count] tokens after every prompt, before the first code (OpenOneRec's <|sid_begin|>); of a T5 the first
-   * tokens of the decoder. Copied. NULL: none; of a T5 the decoder_start_token_id of its config. */
+   * tokens of the decoder. Copied. NULL: none; of a T5 the decoder_start_token_id of its config. With begin tokens a
+   * decoder alone takes an empty prompt: a new user, of whom nothing is known. */
   const int32_t* begin_tokens;
   int64_t begin_count;
   int32_t normalization;               /* SIDBEAM_NORMALIZE_*; NONE: `adjust` makes log-probabilities of the logits */
@@ -322,12 +323,15 @@ typedef struct sidbeam_request {
   uint32_t struct_size; /* sizeof(sidbeam_request) */
   int32_t beams;        /* 1 .. M; 0: M */
   /* [positions, group] token ids, copied. The embeddings of a position's tokens are summed; -1 is no token. Group 0 is
-   * 1. After a shared_kv at least one position, or begin_tokens, must follow. */
+   * 1. At least one position or begin_tokens is there, also after a shared_kv; a T5 has at least one position for its
+   * encoder (of an empty history, the end of sequence), since its decoder attends to that alone. */
   const int32_t* tokens;
   int64_t positions;
   int32_t group;
-  int32_t priority;                   /* higher starts earlier; among equals the order of arrival decides */
-  sidbeam_constraint* constraint;     /* NULL: the runner's. Held until done, so that swaps do not touch it */
+  int32_t priority; /* higher starts earlier; among equals the order of arrival decides */
+  /* NULL: the runner's, otherwise one of its levels, codes and, where both name one, codebook. Held until done, so that
+   * swaps do not touch it. */
+  sidbeam_constraint* constraint;
   const sidbeam_shared_kv* shared_kv; /* copied, its arrays borrowed; NULL: none */
   /* Microseconds from this call on within which the request must start; 0: none. One that has passed, or is negative,
    * is DEADLINE_EXCEEDED, told when a thread next looks at the queue: at the latest when a lane becomes free. A request
@@ -386,9 +390,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_create(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_run(
     sidbeam_runner* runner, const sidbeam_request* request, sidbeam_error* err);
 /* Takes a request and returns; *id (may be NULL) gets its number, 1, 2, ... done() may be called before it returns.
- * Errors, after which done() is not called: INVALID_ARGUMENT (a token out of the vocabulary, an empty prompt or one too
- * long, beams, a constraint of another codebook: the message says which), QUEUE_FULL, DEADLINE_EXCEEDED (a negative
- * deadline), BAD_STATE (closed; neither lane_threads nor post). */
+ * Errors, after which done() is not called: INVALID_ARGUMENT (a token out of the vocabulary, a prompt that is too long,
+ * or empty where it may not be, beams, a constraint of another codebook: the message names both), QUEUE_FULL,
+ * DEADLINE_EXCEEDED (a negative deadline), BAD_STATE (closed; neither lane_threads nor post). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_submit(
     sidbeam_runner* runner, const sidbeam_request* request, int64_t* id, sidbeam_error* err);
 /* A waiting request is done as CANCELLED before this returns; a running one ends at its next level, if there is one.

@@ -119,8 +119,8 @@ typedef struct sidbeam_start_args {
   /* [count] different slots, 0 .. S-1; running ones are restarted. NULL: all S, with count 0 or S. */
   const int32_t* slots;
   int64_t count;
-  /* [count], each of at most the session's levels. NULL, or an entry that is NULL: the session's. On CUDA their indexes
-   * must have been uploaded. */
+  /* [count], each of at most the session's levels, and of the codebook of the session's constraint, where both name
+   * one. NULL, or an entry that is NULL: the session's. On CUDA their indexes must have been uploaded. */
   sidbeam_constraint* const* constraints;
   /* Most beams that a step keeps: [count], or [count, width_levels] if that is given, 1 .. M, or 0 for M; NULL: M. */
   const int32_t* widths;
@@ -245,9 +245,10 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
     sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
 /* Starts slots at their prefix: one live beam of score 0, parent and code -1, or none. May take memory where a
  * constraint is wider than those before.
- * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range, temperature, soft-cap),
- * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA BAD_STATE (an index that is not on the device, a stream that is
- * being captured) and DEVICE_ERROR; then no slot has changed. */
+ * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range, temperature, soft-cap, a
+ * constraint of another codebook: the message names both), MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA
+ * BAD_STATE (an index that is not on the device, a stream that is being captured) and DEVICE_ERROR; then no slot has
+ * changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
     sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
 /* Advances slots by one level.

@@ -2,11 +2,13 @@
 #include "decode/constraint_set.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <limits>
 
 #include "decode/device_choice.h"
 #include "decode/rows.h"
 #include "index/read/state.h"
+#include "support/codebook.h"
 #include "support/error.h"
 #include "support/strides.h"
 
@@ -30,6 +32,18 @@ void check_constraints(const sidbeam_constraint_set_config& config) {
            "config.constraints[%lld] lacks the trie sections, expected an index built with kinds trie "
            "(SIDBEAM_KIND_TRIE)",
            static_cast<long long>(i));
+  }
+}
+
+// All rows of a set have one vocabulary, so that a code must mean the same in all of its catalogues.
+void check_codebooks(const sidbeam_constraint_set_config& config) {
+  int64_t known = 0;
+  for (int64_t i = 0; i < config.constraint_count; ++i) {
+    if (config.constraints[known]->codebook().empty()) known = i;
+    char what[48], whose[48];
+    std::snprintf(what, sizeof what, "config.constraints[%lld]", static_cast<long long>(i));
+    std::snprintf(whose, sizeof whose, "config.constraints[%lld]", static_cast<long long>(known));
+    check_codebook(what, config.constraints[i]->codebook(), config.constraints[known]->codebook(), whose);
   }
 }
 
@@ -59,6 +73,7 @@ void check_columns(const sidbeam_constraint_set& set, const char* what, int64_t 
 std::unique_ptr<sidbeam_constraint_set> make_constraint_set(sidbeam_runtime* runtime,
                                                             const sidbeam_constraint_set_config& config) {
   check_constraints(config);
+  check_codebooks(config);
   check_device_choice(config.device_type, config.device_id);
   auto set = std::make_unique<sidbeam_constraint_set>();
   set->runtime = Ref<sidbeam_runtime>::share(runtime);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 
 #include "backend/backend.h"
 #include "backend/constraint.h"
@@ -43,6 +44,7 @@ struct sidbeam_constraint final : sidbeam::Constraint {
 
   const sidbeam::IndexView& view() const override { return index->index.view; }
   const sidbeam::RepeatsView& repeats() const override { return index->find_repeats(); }
+  const std::string& codebook() const { return index->index.header.codebook; }  // "": nobody has named it
   sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) const override {
     return index->uploads.find(device_id, kinds);
   }

@@ -7,6 +7,7 @@
 
 #include "decode/device_choice.h"
 #include "index/read/state.h"
+#include "support/codebook.h"
 #include "support/error.h"
 
 namespace sidbeam {
@@ -38,6 +39,7 @@ void check_sessions(const sidbeam_session& target, const sidbeam_session& draft)
   check_same_device(target, draft);
   check_same("slots", draft.slots, target.slots);
   check_same("levels", draft.levels, target.levels);
+  check_codebook("config.draft", draft.constraint->codebook(), target.constraint->codebook(), "config.target");
   check_same("strategy", draft.strategy, target.strategy);
   check_same("mode", draft.mode, target.mode);
   if (target.mode == SIDBEAM_MODE_SAMPLE)

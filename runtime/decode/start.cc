@@ -8,6 +8,7 @@
 #include "decode/prefixes.h"
 #include "decode/session.h"
 #include "index/trie.h"
+#include "support/codebook.h"
 #include "support/error.h"
 
 namespace sidbeam {
@@ -39,6 +40,7 @@ void check_constraint(const sidbeam_session& session, const sidbeam_start_args& 
          session.levels);
   check_strategy(session.strategy, index, what);
   check_vocabulary(session.vocabulary, *constraint, what);
+  check_codebook(what, constraint->codebook(), session.constraint->codebook(), "the session's constraint");
 }
 
 void check_prefix(const IndexView& index, const StartList& list, int64_t i) {

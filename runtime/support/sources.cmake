@@ -8,6 +8,7 @@ set_property(GLOBAL PROPERTY sidbeam_file_sources ${sidbeam_file_sources})
 target_sources(sidbeam_core PRIVATE
   ${sidbeam_file_sources}
   support/arguments.cc
+  support/codebook.cc
   support/cpu_target.cc
   support/executor.cc
   support/guard.cc

@@ -57,22 +57,33 @@ sidbeam_status add_all(sidbeam_builder* builder, const catalogue* from, sidbeam_
                                    error);
 }
 
-sidbeam_builder* make_builder(const catalogue* from, int32_t kinds) {
-  const sidbeam_builder_config config = builder_config(from, kinds);
+static sidbeam_builder* build_from(const catalogue* from, const sidbeam_builder_config* config) {
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_builder* builder = NULL;
-  CHECK_OK(sidbeam_builder_create(runtime, &config, &builder, &err));
+  CHECK_OK(sidbeam_builder_create(runtime, config, &builder, &err));
   sidbeam_runtime_release(runtime);
   CHECK_OK(add_all(builder, from, &err));
   return builder;
 }
 
-sidbeam_index* make_index(const catalogue* from, int32_t kinds) {
-  sidbeam_builder* builder = make_builder(from, kinds);
+sidbeam_builder* make_builder(const catalogue* from, int32_t kinds) {
+  const sidbeam_builder_config config = builder_config(from, kinds);
+  return build_from(from, &config);
+}
+
+static sidbeam_index* finish(sidbeam_builder* builder) {
   sidbeam_index* index = NULL;
   CHECK_OK(sidbeam_builder_finish(builder, &index, &err));
   sidbeam_builder_destroy(builder);
   return index;
+}
+
+sidbeam_index* make_index(const catalogue* from, int32_t kinds) { return finish(make_builder(from, kinds)); }
+
+sidbeam_index* index_of_codebook(const catalogue* from, const char* codebook) {
+  sidbeam_builder_config config = builder_config(from, SIDBEAM_KIND_TRIE);
+  config.codebook = codebook;
+  return finish(build_from(from, &config));
 }
 
 sidbeam_constraint* constrain(sidbeam_index* index) {
@@ -83,11 +94,18 @@ sidbeam_constraint* constrain(sidbeam_index* index) {
   return constraint;
 }
 
-sidbeam_constraint* make_constraint(const catalogue* from, int32_t kinds) {
-  sidbeam_index* index = make_index(from, kinds);
+static sidbeam_constraint* constrain_and_release(sidbeam_index* index) {
   sidbeam_constraint* constraint = constrain(index);
   sidbeam_index_release(index);
   return constraint;
+}
+
+sidbeam_constraint* make_constraint(const catalogue* from, int32_t kinds) {
+  return constrain_and_release(make_index(from, kinds));
+}
+
+sidbeam_constraint* constraint_of_codebook(const catalogue* from, const char* codebook) {
+  return constrain_and_release(index_of_codebook(from, codebook));
 }
 
 sidbeam_constraint_set* make_set(sidbeam_constraint* const* constraints, int64_t count,

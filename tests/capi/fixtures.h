@@ -42,6 +42,9 @@ sidbeam_index* make_index(const catalogue* from, int32_t kinds);
 /* Of an index, which it holds. */
 sidbeam_constraint* constrain(sidbeam_index* index);
 sidbeam_constraint* make_constraint(const catalogue* from, int32_t kinds);
+/* Of the trie of a catalogue whose SIDs that codebook made. */
+sidbeam_index* index_of_codebook(const catalogue* from, const char* codebook);
+sidbeam_constraint* constraint_of_codebook(const catalogue* from, const char* codebook);
 /* On the CPU. */
 sidbeam_constraint_set* make_set(sidbeam_constraint* const* constraints, int64_t count,
                                  const sidbeam_vocabulary* vocabulary);

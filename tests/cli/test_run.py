@@ -109,6 +109,11 @@ class Answers(Run):
             self.assertLess(score["full"][sid], score["level"][sid])
             self.assertLessEqual(score["level"][sid], score["valid"][sid] + 1e-5)
 
+    def test_begin_tokens_are_all_of_an_empty_prompt(self):
+        path = self.write("cold.jsonl", '{"tokens": []}\n')
+        cold = self.one("--input", path, "--begin-tokens", "20,21", "--beams", 3)
+        self.assertEqual(cold, self.one("--tokens", "20,21", "--beams", 3))
+
     def test_begin_tokens_are_the_end_of_the_prompt(self):
         self.assertEqual(self.one("--tokens", "20,21", "--begin-tokens", "7", "--beams", 3),
                          self.one("--tokens", "20,21,7", "--beams", 3))
@@ -297,7 +302,7 @@ class Input(Run):
                 ('{"tokens": [-2]}', '\':2: "tokens": -2, expected a token'),
                 ('{"tokens": ["1"]}', '\':2: "tokens": "1", expected a token'),
                 ('{"tokens": [64]}', "':2: token 0 of position 0 is 64, expected"),
-                ('{"tokens": []}', "':2: no tokens, expected one position or more"),
+                ('{"tokens": []}', "':2: no tokens, expected one position or more, or --begin-tokens"),
                 ('{"history": [10, 99]}', "':2: no item '99' in the index"),
                 ('{"history": [1.5]}', '\':2: "history": 1.5, expected a string or an integer')]:
             self.fails_run(text, *OFFSETS, "--input", self.lines(good, line, good))

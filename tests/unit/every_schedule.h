@@ -64,8 +64,8 @@ class Choices {
   size_t at_ = 0;
 };
 
-// Threads that take turns. Whoever runs goes on until it waits or pauses; a step is what happens between. All steps have
-// different times, a microsecond apart.
+// Threads that take turns. Whoever runs goes on until it waits or pauses; a step is what happens between. All steps
+// have different times, a microsecond apart.
 class Turns final : public Clock {
  public:
   static constexpr int64_t kTick = 1000;

@@ -1,5 +1,5 @@
-// The runner's queue in every order of a few calls, tasks and refusals: each call returns, each request that was taken is
-// done once, nobody waits while a lane is free, and who goes before whom is decided by priority and arrival.
+// The runner's queue in every order of a few calls, tasks and refusals: each call returns, each request that was taken
+// is done once, nobody waits while a lane is free, and who goes before whom is decided by priority and arrival.
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 

@@ -134,6 +134,27 @@ TEST_P(RunnerModels, MultiplyTheColumnsOfALevelAlone) {
   }
 }
 
+// What a new user has: the begin tokens are all of the prompt, and give what the same tokens as a prompt give.
+TEST_P(RunnerModels, BeginWithoutAPrompt) {
+  Golden golden(GetParam());
+  const Ref<Model> model = open_small(GetParam());
+  if (model->info().encoder_layers > 0) GTEST_SKIP() << "a decoder would have nothing to attend to";
+  ModelLane with_prompt(*model, golden, workers_of(), 2);
+  const auto of_single_tokens = std::find_if(golden.prompts.begin(), golden.prompts.end(),
+                                             [](const History& history) { return history.prompt().group == 1; });
+  ASSERT_NE(of_single_tokens, golden.prompts.end());
+  const Prompt prompt = of_single_tokens->prompt();
+  with_prompt.forward->prefill(&prompt, 1);
+  golden.begin.insert(golden.begin.begin(), prompt.tokens, prompt.tokens + prompt.positions);
+  ModelLane cold(*model, golden, workers_of(), 2);
+  const Prompt prompts[2] = {{nullptr, 0, 1}, {nullptr, 0, 3}};
+  cold.forward->prefill(prompts, 2);
+  for (int32_t token = 0; token < kVocabulary; ++token) {
+    EXPECT_EQ(cold.forward->logits(0)[token], with_prompt.forward->logits(0)[token]);
+    EXPECT_EQ(cold.forward->logits(0)[kVocabulary + token], with_prompt.forward->logits(0)[token]);
+  }
+}
+
 TEST(RunnerBias, BucketsAreThoseOfTransformersAtEveryDistance) {
   for (const auto& [name, first] : read_values(model_folder("buckets.safetensors"))) {
     int32_t buckets = 0, most = 0, both = 0;

@@ -292,6 +292,22 @@ def test_pickle_and_copy_are_refused(index: sidbeam.Index, session: sidbeam.Sess
         sidbeam.Index()
 
 
+@pytest.mark.parametrize("odd", [[[1, 2], [3]], [[[1]], [2]], np.array([1j, 2]), np.array([1, None]), ["a", "b"]])
+def test_lists_that_are_no_arrays_of_numbers(session: sidbeam.Session, index: sidbeam.Index, odd: Any) -> None:
+    constraints = sidbeam.ConstraintSet(index)
+    for call in (
+        lambda: session.start(odd),
+        lambda: session.start(widths=odd),
+        lambda: session.start(inverse_temperature=odd),
+        lambda: session.step(zeros(1, 2, 4), soft_cap=odd),
+        lambda: constraints.sample(zeros(2, 4), np.zeros(2, np.int64), seeds=odd, requests=0),
+        lambda: sidbeam.Session(index, beams=2, vocabulary=sidbeam.Vocabulary(odd)),
+        lambda: sidbeam.Index.build([(0, 1)], codes=odd),
+    ):
+        with pytest.raises(sidbeam.InvalidArgument, match="has dtype|is no array of numbers|has shape"):
+            call()
+
+
 def test_errors_survive_pickle(session: sidbeam.Session) -> None:
     with pytest.raises(sidbeam.InvalidArgument, match="logits has 1 dimensions, expected") as caught:
         session.step(zeros(4))

@@ -45,6 +45,19 @@ def test_mask_bitmask_topk(catalogue: Catalogue, seed: int, normalization: str) 
     check_next(catalogue, constraints, prefixes, states, top)
 
 
+def test_catalogues_of_another_codebook_are_refused() -> None:
+    books, films, none = (sidbeam.Index.build([(0, 1)], codes=4, codebook=name) for name in ("books", "films", None))
+    expected = r"constraints\[2\] is of codebook 'films', expected 'books', that of config.constraints\[1\]"
+    with pytest.raises(sidbeam.InvalidArgument, match=expected):
+        sidbeam.ConstraintSet([none, books, films])
+    sidbeam.ConstraintSet([none, books])
+    with sidbeam.Session(books, beams=2, slots=2) as session:
+        expected = r"constraints\[1\] is of codebook 'films', expected 'books', that of the session's constraint"
+        with pytest.raises(sidbeam.InvalidArgument, match=expected):
+            session.start(constraints=[none, films])
+        session.start(constraints=[none, books])
+
+
 def check_next(
     catalogue: Catalogue,
     constraints: sidbeam.ConstraintSet,

@@ -254,6 +254,52 @@ def test_weights_that_are_no_head(tmp_path: Any) -> None:
     refused("weights.input_weights is None", transition="rnn", transitions=())
 
 
+@pytest.mark.parametrize(
+    ("odd", "what"),
+    [
+        (None, "is None, expected an array"),
+        (np.full((V, 2 * D), 1j), "has dtype complex128, expected real numbers"),
+        (np.full((V, 2 * D), 1.0, object), "has dtype object, expected real numbers"),
+        (np.full((V, 2 * D), None), "has dtype object, expected real numbers"),
+        (np.full((V, 2 * D), "1"), "has dtype <U1, expected real numbers"),
+        ("weights", "has dtype <U7, expected real numbers"),
+        ({"weight": 1}, "has dtype object, expected real numbers"),
+        ([[1.0, 2.0], [3.0]], "(is no array of numbers: .*inhomogeneous|has dtype object)"),
+        ([[None] * (2 * D)] * V, "has dtype object, expected real numbers"),
+        (1.0, "has 0 dimensions, expected 2"),
+        ([1.0, 2.0], "has 1 dimensions, expected 2"),
+    ],
+)
+def test_weights_that_are_no_real_numbers(tmp_path: Any, odd: Any, what: str) -> None:
+    def refused(name: str, **changes: Any) -> None:
+        with pytest.raises(sidbeam.InvalidArgument, match=f"{name} of level 0 {what}"):
+            draft.write(tmp_path / "head", **{**arrays(), **changes})
+        assert not (tmp_path / "head").exists()
+
+    made = arrays()
+    heads, embeddings, cells = made["heads"], made["embeddings"], made["transitions"]
+    refused("head", heads=[odd, *heads[1:]])
+    refused("head", heads=[(odd, None), *heads[1:]])
+    refused("embedding", embeddings=[odd, *embeddings[1:]])
+    refused("W_i", transitions=[(odd, *cells[0][1:]), *cells[1:]])
+    refused("W_r", transitions=[(*cells[0][:2], odd, None), *cells[1:]])
+
+
+def test_lists_of_weights_that_are_none(tmp_path: Any) -> None:
+    def refused(what: str, **changes: Any) -> None:
+        with pytest.raises(sidbeam.InvalidArgument, match=what):
+            draft.write(tmp_path / "head", **{**arrays(), **changes})
+
+    made = arrays()
+    refused("heads is NoneType, expected a list", heads=None)
+    refused("embeddings is int, expected a list", embeddings=3)
+    refused("a transition is NoneType, expected a list", transitions=[None] * (L - 1))
+    refused(r"a head is a tuple of 3, expected \(weight, bias\)", heads=[(1, 2, 3), *made["heads"][1:]])
+    for odd in (1j, "b", None):
+        first, (weight, _), last = made["heads"]
+        refused("head bias of level 1 has dtype", heads=[first, (weight, np.full(V, odd)), last])
+
+
 def test_weights_that_a_dtype_cannot_hold(tmp_path: Any) -> None:
     for dtype, most, name in (("f16", 65519.0, "f16"), ("bf16", 3.3961e38, "bf16"), ("f32", 3.4e38, "")):
         made = arrays()

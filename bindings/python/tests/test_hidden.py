@@ -232,6 +232,13 @@ def test_weights_that_are_no_layer() -> None:
             sidbeam.OutputLayer(*args, **options)
 
     weights = np.zeros((4, 3), np.float32)
+    refused("weights has dtype complex128, expected real numbers", [[1j, 2]])
+    refused("weights (is no array of numbers|has dtype object)", [[1.0, 2.0], [3.0]])
+    refused("weights is None, expected an array", None)
+    refused("weights has elements of format 'O'", weights.astype(object))
+    refused("weights has elements of format 'Zd'", weights.astype(complex))
+    refused("bias has dtype complex128, expected float32", weights, bias=[1j, 2, 3, 4])
+    refused("bias (is no array of numbers|has dtype object)", weights, bias=[[1], [2, 3]])
     refused(r"bias has shape \(3,\), expected \(4,\)", weights, bias=[1, 2, 3])
     refused("weights have three dimensions", np.zeros((2, 4, 3), np.float32))
     refused("weights", np.zeros(4, np.float32))

@@ -142,7 +142,7 @@ async def awaited(runner: sidbeam.Runner) -> sidbeam.Result:
 
 def test_bad_requests_touch_no_other(runner: sidbeam.Runner) -> None:
     for tokens, options, error, message in [
-        ([], {}, sidbeam.InvalidArgument, "positions is 0"),
+        ([], {}, sidbeam.InvalidArgument, "an empty prompt needs config.begin_tokens"),
         ([1, 64], {}, sidbeam.InvalidArgument, "64, expected"),
         (
             [[1, 2]],
@@ -193,6 +193,47 @@ def test_adjust_changes_logits(index: sidbeam.Index, runner: sidbeam.Runner) -> 
             assert changed.run(HISTORY, context="mine").sids[0].tolist() == worst.tolist()
         assert [level[0] for level in seen] == [0, 1, 2] and seen[0][1][0] == 1 and seen[2][3] == "mine"
         assert all(rows[0] == prefixes[0] and prefixes[1] == level for level, rows, prefixes, _ in seen)
+
+
+def test_what_adjust_was_given_may_be_kept(index: sidbeam.Index, runner: sidbeam.Runner) -> None:
+    expected, kept = runner.run(HISTORY), []
+
+    def adjust(level: sidbeam.Level) -> None:
+        for other, *_ in kept:  # of earlier levels and requests: nobody reads them any more
+            other.logits[:] = np.nan
+            other.prefixes[:] = -7
+        kept.append((level, level.logits.copy(), level.prefixes.copy(), level.columns.copy()))
+
+    with make(index, adjust=adjust, lanes=2) as keeping:
+        for _ in range(3):
+            np.testing.assert_array_equal(keeping.run(HISTORY).scores, expected.scores)
+        last, logits, prefixes, columns = kept[-1]
+    del keeping
+    gc.collect()
+    others = [np.full_like(level.logits, 5) for level, *_ in kept]  # might get the lanes' memory
+    for array, before in ((last.logits, logits), (last.prefixes, prefixes), (last.columns, columns)):
+        np.testing.assert_array_equal(array, before)
+        array[:] = 1
+    assert all((other == 5).all() for other in others)
+
+
+def test_a_user_without_a_history(index: sidbeam.Index, runner: sidbeam.Runner) -> None:
+    expected = runner.run(HISTORY)
+    with make(index, begin_tokens=HISTORY) as cold:
+        for tokens in ([], np.empty((0, 1), np.int32)):
+            result = cold.run(tokens)
+            assert result.sids.tolist() == expected.sids.tolist() and result.scores.tolist() == expected.scores.tolist()
+
+
+def test_a_catalogue_of_another_codebook_is_refused() -> None:
+    sids = np.random.default_rng(1).integers(0, 8, (60, 3))
+    books, films = (sidbeam.Index.build(sids, codes=8, codebook=name) for name in ("books", "films"))
+    with make(books) as runner:
+        expected = "request.constraint is of codebook 'films', expected 'books', that of the runner's constraint"
+        for call in (runner.run, runner.submit):
+            with pytest.raises(sidbeam.InvalidArgument, match=expected):
+                call(HISTORY, constraint=films)
+        assert len(runner.run(HISTORY, constraint=sidbeam.Index.build(sids, codes=8))) == 5
 
 
 def test_what_adjust_raises_reaches_the_caller(index: sidbeam.Index) -> None:

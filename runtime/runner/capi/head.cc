@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/capi/head.h"
 
-#include <cstring>
-
 #include "runner/draft/head_forward.h"
 #include "support/arguments.h"
-#include "support/escape.h"
+#include "support/codebook.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -65,16 +63,14 @@ void check_head(const Service& service, const sidbeam_runner_config& config) {
     fail(SIDBEAM_INVALID_ARGUMENT, "config.head is for hidden states of %d elements, expected %d, those of the model",
          head.hidden, model.hidden);
   check_shape(head, service.shape);
-  check_codebook(service, "config.constraint", service.shape);
+  check_codebook(service, "config.constraint", service.shape.codebook);
   check_placeholders(config, head.levels, model.vocabulary);
 }
 
-void check_codebook(const Service& service, const char* what, const sidbeam_constraint_info& constraint) {
-  if (service.head == nullptr) return;
-  const char *const own = info_of(service.head.get()).codebook, *const given = constraint.codebook;
-  if (own[0] == '\0' || given[0] == '\0' || std::strcmp(own, given) == 0) return;
-  fail(SIDBEAM_INVALID_ARGUMENT, "%s is of codebook '%.150s', expected '%.150s', that of the draft head", what,
-       escaped(given).c_str(), escaped(own).c_str());
+void check_codebook(const Service& service, const char* what, const char* codebook) {
+  sidbeam::check_codebook(what, codebook, service.shape.codebook, "the runner's constraint");
+  if (service.head != nullptr)
+    sidbeam::check_codebook(what, codebook, info_of(service.head.get()).codebook, "the draft head");
 }
 
 std::unique_ptr<Output> make_output_of_head(const Allocator& allocator, const Service& service) {

@@ -52,9 +52,27 @@ void check_positions_behind(const Service& service, int64_t length, int64_t posi
   }
 }
 
+// A user without a history has an empty prompt: the model then begins with the begin tokens.
+void check_empty_prompt(const Service& service) {
+  if (service.model->info().encoder_layers > 0 || (service.draft && service.draft->info().encoder_layers > 0))
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "request.positions is 0, expected 1..%lld, config.max_prompt: of an empty prompt the decoder would have "
+         "nothing "
+         "to attend to; an encoder needs a token at least, such as the end of sequence that it was trained with",
+         static_cast<long long>(service.max_prompt));
+  if (service.begin_count == 0)
+    fail(SIDBEAM_INVALID_ARGUMENT,
+         "request.positions is 0, expected 1..%lld, config.max_prompt: an empty prompt needs config.begin_tokens, "
+         "without "
+         "which there is nothing to run",
+         static_cast<long long>(service.max_prompt));
+}
+
 void check_positions(const Service& service, const sidbeam_request& request) {
   if (request.shared_kv != nullptr)
     check_positions_behind(service, request.shared_kv->length, request.positions);
+  else if (request.positions == 0)
+    check_empty_prompt(service);
   else
     check_limit("request.positions", request.positions, 1, service.max_prompt, "config.max_prompt");
 }
@@ -115,7 +133,7 @@ void check_constraint(const Service& service, sidbeam_constraint* constraint) {
     if (info.codes[level] != own.codes[level])
       fail(SIDBEAM_INVALID_ARGUMENT, "request.constraint has %d codes at level %d, expected %d, as the runner's",
            info.codes[level], level, own.codes[level]);
-  check_codebook(service, "request.constraint", info);
+  check_codebook(service, "request.constraint", info.codebook);
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "sidbeam/index.h"
+#include "support/codebook.h"
 #include "support/error.h"
-#include "support/escape.h"
 #include "support/parallel.h"
 #include "support/strides.h"
 
@@ -39,12 +39,6 @@ void check_kinds(int32_t verification, int32_t kinds) {
     fail(SIDBEAM_MISSING_SECTION,
          "config.index has no hash set, expected one built with kinds hash (SIDBEAM_KIND_HASH) for verification by "
          "hash");
-}
-
-void check_codebook(const DraftShape& shape, const char* what, const char* codebook) {
-  if (shape.codebook.empty() || codebook[0] == '\0' || shape.codebook == codebook) return;
-  fail(SIDBEAM_INVALID_ARGUMENT, "%s is of codebook '%.150s', expected '%.150s', that of the draft head", what,
-       escaped(codebook).c_str(), escaped(shape.codebook).c_str());
 }
 
 void check_columns(const DraftShape& shape, const sidbeam_rows& rows) {
@@ -92,7 +86,7 @@ void check_catalogue(const DraftShape& shape, const sidbeam_index* index, int32_
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
   check_status(sidbeam_index_get_info(index, &info, &error), error);
   check_shape(shape, "config.index", info.levels, info.variable_length != 0, info.codes);
-  check_codebook(shape, "config.index", sidbeam_index_codebook(index));
+  check_codebook("config.index", sidbeam_index_codebook(index), shape.codebook, "the draft head");
   check_kinds(verification, info.kinds);
 }
 
@@ -103,7 +97,7 @@ void check_constraint(const DraftShape& shape, const sidbeam_constraint* constra
   char what[40];
   std::snprintf(what, sizeof what, "constraints[%lld]", static_cast<ll>(i));
   check_shape(shape, what, info.levels, info.variable_length != 0, info.codes);
-  check_codebook(shape, what, info.codebook);
+  check_codebook(what, info.codebook, shape.codebook, "the draft head");
 }
 
 void check_count(const sidbeam_rows& hidden, int32_t most_requests) {

@@ -154,18 +154,6 @@ static void refuses_index(sidbeam_index* other, int32_t verification, sidbeam_st
   sidbeam_index_release(other);
 }
 
-static sidbeam_index* index_of_codebook(const char* codebook) {
-  sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
-  sidbeam_builder* builder = NULL;
-  sidbeam_index* index = NULL;
-  config.codebook = codebook;
-  CHECK_OK(sidbeam_builder_create(runtime, &config, &builder, &err));
-  CHECK_OK(add_all(builder, &small, &err));
-  CHECK_OK(sidbeam_builder_finish(builder, &index, &err));
-  sidbeam_builder_destroy(builder);
-  return index;
-}
-
 static void indexes_that_the_head_is_not_for_are_refused(void) {
   const int32_t codes[] = {4, 5, 4}, sid[] = {1, 4, 2};
   const catalogue wider = {3, 0, SIDBEAM_ID_I64, codes, sid, NULL, NULL, NULL, NULL, 1};
@@ -180,9 +168,9 @@ static void indexes_that_the_head_is_not_for_are_refused(void) {
                 "config.index has no hash set, expected one built with kinds hash (SIDBEAM_KIND_HASH)");
   refuses_index(make_index(&small, SIDBEAM_KIND_HASH), SIDBEAM_DRAFT_VERIFY_TRIE, SIDBEAM_MISSING_SECTION,
                 "config.index has no trie, expected one built with kinds trie (SIDBEAM_KIND_TRIE)");
-  refuses_index(index_of_codebook("other\nbooks"), SIDBEAM_DRAFT_VERIFY_TRIE, SIDBEAM_INVALID_ARGUMENT,
+  refuses_index(index_of_codebook(&small, "other\nbooks"), SIDBEAM_DRAFT_VERIFY_TRIE, SIDBEAM_INVALID_ARGUMENT,
                 "config.index is of codebook 'other\\x0abooks', expected 'books', that of the draft head");
-  sidbeam_index* same = index_of_codebook("books");
+  sidbeam_index* same = index_of_codebook(&small, "books");
   const sidbeam_draft_config config = draft_config(head, same);
   sidbeam_draft_decoder_destroy(make_draft_decoder(runtime, &config));
   sidbeam_index_release(same);
@@ -247,15 +235,6 @@ static void hidden_states_of_another_shape_are_refused_and_harm_nothing(void) {
   end();
 }
 
-static sidbeam_constraint* constraint_of_codebook(const char* codebook) {
-  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  sidbeam_constraint* constraint = NULL;
-  config.index = index_of_codebook(codebook);
-  CHECK_OK(sidbeam_constraint_create(&config, &constraint, &err));
-  sidbeam_index_release(config.index);
-  return constraint;
-}
-
 static void constraints_of_another_codebook_are_refused_and_harm_nothing(void) {
   begin();
   sidbeam_draft_config config = draft_config(head, catalogue_index);
@@ -263,7 +242,8 @@ static void constraints_of_another_codebook_are_refused_and_harm_nothing(void) {
   sidbeam_draft_decoder* decoder = make_draft_decoder(runtime, &config);
   float expected[12];
   memcpy(expected, draft(decoder, 3).scores, sizeof expected);
-  sidbeam_constraint* constraints[] = {constraint_of_codebook("books"), NULL, constraint_of_codebook("fi\nlms")};
+  sidbeam_constraint* constraints[] = {constraint_of_codebook(&small, "books"), NULL,
+                                       constraint_of_codebook(&small, "fi\nlms")};
   const sidbeam_rows hidden = tiny_hidden(3);
   sidbeam_draft_args args = SIDBEAM_DRAFT_ARGS_INIT;
   args.hidden = &hidden;
@@ -301,7 +281,7 @@ static void where_head_or_constraint_name_no_codebook_nothing_is_compared(void) 
   weights.codebook = NULL;
   sidbeam_draft_head* of_any = NULL;
   CHECK_OK(sidbeam_draft_head_open(write_head(&weights), NULL, &of_any, &err));
-  sidbeam_constraint *of_none = constraint_of_codebook(""), *of_films = constraint_of_codebook("films");
+  sidbeam_constraint *of_none = constraint_of_codebook(&small, ""), *of_films = constraint_of_codebook(&small, "films");
   expect_run(head, of_none, expected);
   expect_run(of_any, of_films, expected);
   sidbeam_constraint_release(of_none);

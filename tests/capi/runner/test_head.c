@@ -145,7 +145,7 @@ static void constraints_of_requests_are_checked(void) {
   sidbeam_constraint_release(other);
 }
 
-static sidbeam_constraint* constraint_of_codebook(const char* codebook, int variable_length) {
+static sidbeam_constraint* constraint_of(const char* codebook, int variable_length) {
   const int32_t sids[] = {0, 1, 2, 3, 3, 3}, codes[] = {4, 4, 4}, lengths[] = {3, 2};
   sidbeam_builder_config how = SIDBEAM_BUILDER_CONFIG_INIT;
   sidbeam_constraint_config all = SIDBEAM_CONSTRAINT_CONFIG_INIT;
@@ -181,7 +181,7 @@ static void heads_that_make_no_sense_are_refused(void) {
   weights = carried_weights();
   weights.codebook = "films\n";
   sidbeam_draft_head* const films = open_weights(&weights);
-  sidbeam_constraint *books = constraint_of_codebook("books", 0), *variable = constraint_of_codebook("", 1);
+  sidbeam_constraint *books = constraint_of("books", 0), *variable = constraint_of("", 1);
 #define BAD(change, status, ...)                                                              \
   do {                                                                                        \
     sidbeam_runner_config config = good;                                                      \

@@ -14,7 +14,10 @@ static void requests_that_make_no_sense_are_refused(void) {
     CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT, __VA_ARGS__); \
     CHECK_INT(got.calls, 0);                                                                        \
   } while (0)
-  REFUSED(request.positions = 0, "request.positions is 0, expected 1..16");
+  REFUSED(
+      request.positions = 0,
+      "request.positions is 0, expected 1..16, config.max_prompt: an empty prompt needs config.begin_tokens, without "
+      "which there is nothing to run");
   REFUSED(request.positions = 17, "request.positions is 17, expected 1..16, config.max_prompt");
   REFUSED(request.tokens = NULL, "request.tokens is NULL, expected 5: request.positions * request.group");
   REFUSED((request.tokens = strange, request.positions = 2), "token 0 of position 1 is 24, expected 0..23");
@@ -144,10 +147,69 @@ static void what_cannot_be_counted_is_refused_before_memory_is_taken(void) {
   CHECK_INT(asked, 0);
 }
 
+/* Its decoder attends to what has been encoded, which its begin tokens are not. */
+static void an_encoder_needs_a_token(void) {
+  static const int32_t begin[1] = {0};
+  outcome got;
+  sidbeam_runner_config config = settings();
+  sidbeam_model* t5 = NULL;
+  CHECK_OK(sidbeam_model_open(T5, NULL, &t5, &err));
+  config.model = t5;
+  for (int i = 0; i < 2; ++i) {
+    config.begin_tokens = i == 0 ? NULL : begin;
+    config.begin_count = i;
+    make_runner(&config);
+    sidbeam_request request = ask(&got);
+    request.positions = 0;
+    CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT,
+                "request.positions is 0, expected 1..16, config.max_prompt: of an empty prompt the decoder would have "
+                "nothing to attend to; an encoder needs a token at least, such as the end of sequence");
+    request.positions = 1;
+    CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+    sidbeam_runner_destroy(runner);
+    runner = NULL;
+  }
+  sidbeam_model_release(t5);
+}
+
+/* Without a head it is the runner's constraint that names the codebook; where one names none, nothing is compared. */
+static void catalogues_of_another_codebook_are_refused(void) {
+  outcome got;
+  sidbeam_runner_config config = settings();
+  sidbeam_constraint *books = constraint_of_codebook(&small, "books"),
+                     *films = constraint_of_codebook(&small, "fi\nlms");
+  sidbeam_constraint* same = constraint_of_codebook(&small, "books");
+  config.constraint = books;
+  config.lane_threads = 1;
+  make_runner(&config);
+  sidbeam_request request = ask(&got);
+  request.constraint = films;
+  const char* what =
+      "request.constraint is of codebook 'fi\\x0alms', expected 'books', that of the runner's constraint";
+  CHECK_FAILS(sidbeam_runner_run(runner, &request, &err), SIDBEAM_INVALID_ARGUMENT, what);
+  CHECK_FAILS(sidbeam_runner_submit(runner, &request, NULL, &err), SIDBEAM_INVALID_ARGUMENT, what);
+  CHECK_INT(got.calls, 0);
+  request.constraint = same;
+  CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+  request.constraint = constraint; /* names none */
+  CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+  CHECK_INT(got.calls, 2);
+  sidbeam_runner_destroy(runner);
+  config.constraint = constraint;
+  make_runner(&config);
+  request.constraint = films;
+  CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+  sidbeam_constraint_release(books);
+  sidbeam_constraint_release(films);
+  sidbeam_constraint_release(same);
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(requests_that_make_no_sense_are_refused),
       TEST(configs_that_make_no_sense_are_refused),
+      TEST(an_encoder_needs_a_token),
+      TEST(catalogues_of_another_codebook_are_refused),
       TEST(what_cannot_be_counted_is_refused_before_memory_is_taken),
   };
   after_test = clean_up;

@@ -135,6 +135,46 @@ static void begin_tokens_follow_every_prompt(void) {
   check_same(&got, &expected);
 }
 
+/* A user without a history: in a batch with one that has some, and by speculation. */
+static void an_empty_prompt_begins_with_the_begin_tokens(void) {
+  outcome cold[2], warm, expected_warm;
+  sidbeam_runner_config config = settings();
+  make_runner(&config);
+  const outcome expected = run_once();
+  sidbeam_request request = ask(&expected_warm);
+  static const int32_t longer[6] = {4, 1, 5, 2, 7, 3}; /* a token, then the history */
+  request.tokens = longer;
+  request.positions = 6;
+  CHECK_OK(sidbeam_runner_run(runner, &request, &err));
+  sidbeam_runner_destroy(runner);
+  config.begin_tokens = history;
+  config.begin_count = COUNT(history);
+  for (int speculates = 0; speculates < 2; ++speculates) {
+    config.draft = speculates ? model : NULL;
+    config.lane_threads = 1;
+    config.batch_requests = 3;
+    config.wait_us = 100000;
+    make_runner(&config);
+    for (int i = 0; i < 2; ++i) {
+      request = ask(&cold[i]);
+      request.tokens = i == 0 ? NULL : history; /* of which nothing is read */
+      request.positions = 0;
+      CHECK_OK(sidbeam_runner_submit(runner, &request, NULL, &err));
+    }
+    request = ask(&warm);
+    request.tokens = longer;
+    request.positions = 1;
+    CHECK_OK(sidbeam_runner_submit(runner, &request, NULL, &err));
+    drain();
+    check_same(&cold[0], &expected);
+    check_same(&cold[1], &expected);
+    check_same(&warm, &expected_warm);
+    CHECK_INT(cold[0].batch, 3);
+    sidbeam_runner_destroy(runner);
+    runner = NULL;
+  }
+}
+
 /* Code 3 of level 0, which the SID of ordinal 4 alone begins with, has no token. */
 static const int32_t with_hole[4] = {8, 9, 10, -1}, *const hole_maps[LEVELS] = {with_hole, NULL, NULL};
 static const int64_t hole_codes[LEVELS] = {4, 0, 0};
@@ -215,6 +255,7 @@ int main(void) {
       TEST(the_rounding_of_the_hosts_threads_changes_no_bit),
       TEST(a_group_is_the_sum_of_its_tokens),
       TEST(begin_tokens_follow_every_prompt),
+      TEST(an_empty_prompt_begins_with_the_begin_tokens),
       TEST(a_code_without_a_token_is_never_chosen),
       TEST(with_full_normalization_a_sid_without_a_token_is_refused),
       TEST(with_full_normalization_a_request_for_such_a_sid_fails_alone),

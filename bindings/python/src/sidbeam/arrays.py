@@ -29,7 +29,10 @@ def host(value: Any, dtype: Any, name: str) -> np.ndarray:
         return value
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         value = from_dlpack(value, name)
-    array = np.asarray(value)
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise InvalidArgument(f"{name} is no array of numbers: {error}") from None
     if array.dtype == dtype:
         return np.ascontiguousarray(array)
     wanted = np.dtype(dtype)
@@ -39,6 +42,26 @@ def host(value: Any, dtype: Any, name: str) -> np.ndarray:
     if wanted.kind == "i" and array.size and not np.array_equal(converted, array):
         raise InvalidArgument(f"{name} has values out of the range of {wanted}")
     return np.ascontiguousarray(converted)
+
+
+def is_one(value: Any) -> bool:
+    """Whether it is a number rather than an array of numbers."""
+    if isinstance(value, (list, tuple)):
+        return False  # NumPy refuses to say of how many dimensions a ragged one is
+    return np.ndim(value) == 0 if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__") else False
+
+
+def real_array(value: Any, name: str) -> np.ndarray:
+    """NumPy's array of anything that is an array of real numbers, of whatever dtype."""
+    if value is None:
+        raise InvalidArgument(f"{name} is None, expected an array")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError) as error:  # lists of different lengths, say
+        raise InvalidArgument(f"{name} is no array of numbers: {error}") from None
+    if array.dtype.kind not in "iufb":
+        raise InvalidArgument(f"{name} has dtype {array.dtype}, expected real numbers")
+    return array
 
 
 def from_dlpack(value: Any, name: str) -> np.ndarray:

@@ -10,7 +10,7 @@ from typing import Any, Mapping, NoReturn, Optional, Sequence, Union
 
 import numpy as np
 
-from .arrays import from_dlpack, host
+from .arrays import from_dlpack, host, is_one
 from .enums import IdType
 from .errors import InvalidArgument
 
@@ -168,9 +168,7 @@ def codes_of(codes: Union[None, int, Sequence[int], np.ndarray], sids: Sids) -> 
         if lengths is not None:
             matrix = np.where(np.arange(levels) < lengths[:, None], matrix, 0)
         return np.asarray(matrix.max(axis=0, initial=0) + 1, np.int32)
-    if np.ndim(codes) == 0:
-        return np.full(levels, codes, np.int32)
-    return host(codes, np.int32, "codes")
+    return host(np.full(levels, codes) if is_one(codes) else codes, np.int32, "codes")
 
 
 def id_type_of(ids: Any) -> IdType:

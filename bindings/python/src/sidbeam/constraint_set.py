@@ -18,6 +18,7 @@ from .arrays import (
     device_of,
     dtype_code,
     expect_shape,
+    is_one,
     output,
     refuse_view,
     stream_number,
@@ -266,7 +267,7 @@ class ConstraintSet(Handle):
 
     def _per_row(self, value: Any, dtype: Any, count: int, name: str) -> Any:
         """[count] from one number for all rows, which is on the host, or one per row."""
-        if value is not None and not hasattr(value, "__dlpack__") and np.ndim(value) == 0:
+        if value is not None and is_one(value):
             if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
                 raise InvalidArgument(f"{name} is one number, expected an array on the device")
             value = np.full(count, value)

@@ -27,6 +27,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
+from .arrays import real_array
 from .enums import MAX_LEVELS, DType, member
 from .errors import InvalidArgument
 from .handle import Handle
@@ -124,18 +125,24 @@ class DraftHead(Handle):
         return f"{info.levels} levels, hidden {info.hidden}, {info.transition.name.lower()}"
 
 
-def _numbers(value: Any) -> np.ndarray:
+def _numbers(value: Any, name: str) -> np.ndarray:
     """float32, of an array or of a tensor that may need a gradient, or be of bfloat16."""
     if hasattr(value, "detach"):
+        if value.is_complex():
+            raise InvalidArgument(f"{name} has dtype {value.dtype}, expected real numbers")
         value = value.detach().cpu().float().numpy()
-    return np.ascontiguousarray(value, np.float32)
+    return np.asarray(real_array(value, name), np.float32, order="C")
 
 
 def _linear(module: Any) -> tuple[Any, Any]:
     """Weight and bias of a module, of a pair, or of a weight alone."""
     if hasattr(module, "weight"):
         return module.weight, getattr(module, "bias", None)
-    return tuple(module) if isinstance(module, tuple) else (module, None)
+    if not isinstance(module, tuple):
+        return module, None
+    if len(module) != 2:
+        raise InvalidArgument(f"a head is a tuple of {len(module)}, expected (weight, bias)")
+    return module
 
 
 _CELL = ("weight_ih", "bias_ih", "weight_hh", "bias_hh")
@@ -152,9 +159,17 @@ def _cell(module: Any) -> Sequence[Any]:
     suffix = "_l0" if hasattr(module, "weight_ih_l0") else ""
     if hasattr(module, "weight_ih" + suffix):
         return [getattr(module, name + suffix, None) for name in _CELL]
-    if len(module) != len(_CELL):
-        raise InvalidArgument(f"a transition has {len(module)} arrays, expected W_i, b_i, W_r and b_r")
-    return list(module)
+    arrays = _entries(module, "a transition")
+    if len(arrays) != len(_CELL):
+        raise InvalidArgument(f"a transition has {len(arrays)} arrays, expected W_i, b_i, W_r and b_r")
+    return arrays
+
+
+def _entries(value: Any, name: str) -> list[Any]:
+    try:
+        return list(value)
+    except TypeError:
+        raise InvalidArgument(f"{name} is {type(value).__name__}, expected a list") from None
 
 
 def _elements(array: np.ndarray, dtype: DType) -> np.ndarray:
@@ -175,6 +190,24 @@ def _too_large(array: np.ndarray, elements: np.ndarray) -> np.ndarray:
     return array[infinite & np.isfinite(array)]
 
 
+_NAMES = ("head", "head bias", "embedding", "W_i", "b_i", "W_r", "b_r")  # of the lists
+_OPTIONAL = (1, 4, 6)  # of these, the biases; the others are matrices
+
+
+def _arrays(lists: list[list[Any]]) -> list[list[Optional[np.ndarray]]]:
+    """The same as float32: matrices, and biases of one dimension, which alone may be missing."""
+    made: list[list[Optional[np.ndarray]]] = []
+    for kind, some in enumerate(lists):
+        made.append([])
+        for level, value in enumerate(some):
+            name, dimensions = f"{_NAMES[kind]} of level {level}", 1 if kind in _OPTIONAL else 2
+            array = None if value is None else _numbers(value, name)
+            if array is not None and array.ndim != dimensions:
+                raise InvalidArgument(f"{name} has {array.ndim} dimensions, expected {dimensions}")
+            made[-1].append(array)
+    return made
+
+
 def _lists(heads: Sequence[Any], embeddings: Sequence[Any], transitions: Sequence[Any]) -> list[list[Any]]:
     """The arrays in the order of ``sidbeam_draft_weights``, one list per kind and one entry per level."""
     pairs = [_linear(head) for head in heads]
@@ -182,6 +215,10 @@ def _lists(heads: Sequence[Any], embeddings: Sequence[Any], transitions: Sequenc
     cells = [_cell(cell) for cell in transitions]
     lists = [[weight for weight, _ in pairs], [bias for _, bias in pairs], tables]
     lists += [[cell[i] for cell in cells] for i in range(len(_CELL))]
+    for kind, some in enumerate(lists):
+        if kind not in _OPTIONAL and any(array is None for array in some):
+            level = next(i for i, array in enumerate(some) if array is None)
+            raise InvalidArgument(f"{_NAMES[kind]} of level {level} is None, expected an array")
     return [[*some, *[None] * (len(heads) - len(some))] for some in lists]
 
 
@@ -200,9 +237,6 @@ class _Shape:
         gates = hidden * (3 if self.transition == Transition.GRU else 1)
         of_heads = (codes, columns), (codes,), (codes, embedding)
         return (*of_heads, (gates, embedding), (gates,), (gates, hidden), (gates,))[kind]
-
-
-_NAMES = ("head", "head bias", "embedding", "W_i", "b_i", "W_r", "b_r")  # of the lists
 
 
 def _shape_of(lists: list[list[Any]], input: Input, transition: Union[None, Transition, str]) -> _Shape:
@@ -267,12 +301,14 @@ def write(
     Raises :class:`InvalidArgument` (an array of another shape, or with a number that ``dtype`` cannot hold: the message
     names it; a transition of another kind), :class:`IOFailure`.
     """
+    heads, embeddings = _entries(heads, "heads"), _entries(embeddings, "embeddings")
+    transitions = _entries(transitions, "transitions")
     if not heads:
         raise InvalidArgument("heads is empty, expected one per level")
     for name, some in (("embeddings", embeddings), ("transitions", transitions)):
         if len(some) not in (0, len(heads) - 1):
             raise InvalidArgument(f"{name} has {len(some)} entries, expected {len(heads) - 1}, or none")
-    lists = [[None if a is None else _numbers(a) for a in some] for some in _lists(heads, embeddings, transitions)]
+    lists = _arrays(_lists(heads, embeddings, transitions))
     shape, stored = _shape_of(lists, member(Input, input), transition), member(DType, dtype)
     data, offsets = _packed(lists, shape, stored)
     _native.flat_draft_head_write(

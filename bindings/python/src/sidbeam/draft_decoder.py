@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import DeviceArray, device_name, device_of, dtype_code, stream_number
+from .arrays import DeviceArray, device_name, device_of, dtype_code, real_array, stream_number
 from .draft import DraftHead, Verification
 from .enums import DType, Normalization, member
 from .handle import Handle
@@ -170,5 +170,5 @@ class DraftDecoder(Handle):
 
 def _requests_of(hidden: Any) -> int:
     """[n, L + 1, D] are n requests, [L + 1, D] is one."""
-    shape = tuple(hidden.shape) if hasattr(hidden, "shape") else np.asarray(hidden).shape
+    shape = tuple(hidden.shape) if hasattr(hidden, "shape") else real_array(hidden, "hidden").shape
     return int(shape[0]) if len(shape) == 3 else 1

@@ -24,7 +24,7 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
-from .arrays import argument, counted, device_holding, device_name, dtype_code, stream_number
+from .arrays import argument, counted, device_holding, device_name, dtype_code, real_array, stream_number
 from .beams import Beams
 from .enums import DType, member
 from .handle import Handle
@@ -73,7 +73,7 @@ class OutputLayer(Handle):
         soft_cap: float = 0.0,
         dtype: Union[None, DType, str] = None,
     ) -> None:
-        shape = tuple(weights.shape) if hasattr(weights, "shape") else np.asarray(weights).shape
+        shape = tuple(weights.shape) if hasattr(weights, "shape") else real_array(weights, "weights").shape
         self._device = device_holding(weights)
         several = argument(bias, np.float32, "bias", self._device, (int(shape[0]),) if len(shape) == 2 else None)
         self._memory = _held(weights), bias

@@ -195,17 +195,20 @@ class Runner(Handle):
     ) -> Result:
         """Runs one request on this thread, as soon as it is its turn and a lane is free.
 
-        - ``tokens``: ids, int32 ``[positions]``, or ``[positions, group]``, whose embeddings are summed, -1 for none.
+        - ``tokens``: ids, int32 ``[positions]``, or ``[positions, group]``, whose embeddings are summed, -1 for none;
+          empty, of a new user, with ``begin_tokens`` and a decoder alone.
         - ``beams``: 1 .. M; 0: M. Or a list of up to L numbers: level l keeps at most the l-th, or the last (not with
           "relaxed"; with "stochastic" they must not rise). ``priority``: higher starts earlier.
         - ``deadline_us``: microseconds from now on within which it must start; 0: none.
-        - ``constraint``: None: the runner's; another must have the same codes per level.
+        - ``constraint``: None: the runner's; another must have the same codes per level and, where both name
+          one, codebook.
         - ``context``: anything, for ``adjust``.
         - ``seed``, ``sampling_request``: keys of the random numbers of a runner that draws ("relaxed", "stochastic"):
           requests with equal pairs draw alike. Otherwise 0.
 
-        Raises :class:`InvalidArgument` (a token out of the vocabulary, an empty prompt or one too long; NaN or +inf in
-        logits), :class:`QueueFull`, :class:`DeadlineExceeded`, :class:`Cancelled`, :class:`BadState` (closed).
+        Raises :class:`InvalidArgument` (a token out of the vocabulary, a prompt too long, or empty where it may not be;
+        a constraint of another codebook; NaN or +inf in logits), :class:`QueueFull`, :class:`DeadlineExceeded`,
+        :class:`Cancelled`, :class:`BadState` (closed).
         """
         self._refuse_within("run")
         tag, request = next(self._tags), Request(context, self._constraint if constraint is None else constraint)
@@ -263,7 +266,9 @@ class Runner(Handle):
         seed: int,
         sampling_request: int,
     ) -> tuple[Any, ...]:
-        ids = host(tokens, np.int32, "tokens") if np.size(tokens) else np.empty(0, np.int32)
+        ids = host(tokens, np.int32, "tokens")
+        if ids.size == 0:
+            ids = np.empty(0, np.int32)
         if ids.ndim not in (1, 2):
             raise InvalidArgument(f"tokens has shape {ids.shape}, expected (positions,) or (positions, group)")
         group = ids.shape[1] if ids.ndim == 2 else 1

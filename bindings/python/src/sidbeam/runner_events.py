@@ -22,8 +22,8 @@ from .runner_results import Result, result_from
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    """One request at one level, between the model and the step: what ``adjust`` gets. The arrays are valid during the
-    call alone."""
+    """One request at one level, between the model and the step: what ``adjust`` gets. The arrays are the caller's own,
+    and may be kept: what ``logits`` holds when the call returns is copied to the lane."""
 
     level: int  #: codes decided so far
     request: int  #: its number
@@ -88,19 +88,27 @@ class Desk:
         verdict = 1
         try:
             assert self._adjust is not None
-            self._adjust(self._level(numbers, request.context))
+            lane = self._logits(numbers)
+            level = self._level(numbers, lane.copy(), request.context)
+            self._adjust(level)
+            lane[:] = level.logits
             verdict = 0
         except BaseException as error:  # it belongs to the caller of the request, whatever it is
             request.raised = error
         finally:
             _native.flat_adjust_answer(self._events, int(numbers[_native.FLAT_ADJUST_NUMBER]), verdict)
 
-    def _level(self, numbers: np.ndarray, context: Any) -> Level:
-        level, rows = int(numbers[_native.FLAT_ADJUST_LEVEL]), int(numbers[_native.FLAT_ADJUST_ROWS])
-        columns, stride = int(numbers[_native.FLAT_ADJUST_COLUMNS]), int(numbers[_native.FLAT_ADJUST_ROW_STRIDE])
+    @staticmethod
+    def _logits(numbers: np.ndarray) -> np.ndarray:
+        """Those of the lane. Nobody else gets to see them: a view could not be revoked, and the lane goes on."""
+        rows, stride = int(numbers[_native.FLAT_ADJUST_ROWS]), int(numbers[_native.FLAT_ADJUST_ROW_STRIDE])
         logits = host_view(int(numbers[_native.FLAT_ADJUST_LOGITS]), (rows, stride), np.float32, None, writable=True)
+        return logits[:, : int(numbers[_native.FLAT_ADJUST_COLUMNS])]
+
+    def _level(self, numbers: np.ndarray, logits: np.ndarray, context: Any) -> Level:
+        level, rows = int(numbers[_native.FLAT_ADJUST_LEVEL]), len(logits)
         if level > 0:
-            prefixes = host_view(int(numbers[_native.FLAT_ADJUST_PREFIXES]), (rows, level), np.int32, None)
+            prefixes = host_view(int(numbers[_native.FLAT_ADJUST_PREFIXES]), (rows, level), np.int32, None).copy()
         else:
             prefixes = np.empty((rows, 0), np.int32)
         if address := int(numbers[_native.FLAT_ADJUST_MAP]):
@@ -109,4 +117,4 @@ class Desk:
         else:
             codes = int(numbers[_native.FLAT_ADJUST_OFFSET]) + np.arange(self._codes[level])
         request, end = int(numbers[_native.FLAT_ADJUST_REQUEST]), int(numbers[_native.FLAT_ADJUST_END_COLUMN])
-        return Level(level, request, context, logits[:, :columns], prefixes, codes, end)
+        return Level(level, request, context, logits, prefixes, codes, end)

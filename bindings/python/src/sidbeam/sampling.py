@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import expect_shape, host
+from .arrays import expect_shape, host, is_one
 from .beams import Items
 from .enums import Normalization
 from .errors import InvalidArgument
@@ -203,6 +203,6 @@ def _together(results: list[DiscResults], found: list[dict[int, _Sid]], levels: 
 
 def _numbers(value: Any, slots: int, name: str) -> np.ndarray:
     """int64 [slots] from one number or one per slot."""
-    several = host(np.full(slots, value) if np.ndim(value) == 0 else value, np.int64, name)
+    several = host(np.full(slots, value) if is_one(value) else value, np.int64, name)
     expect_shape(several.shape, (slots,), name)
     return several

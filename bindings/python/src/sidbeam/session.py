@@ -7,7 +7,18 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native, catalogue
-from .arrays import argument, counted, device_name, device_of, dtype_code, expect_shape, host, stream_number, written
+from .arrays import (
+    argument,
+    counted,
+    device_name,
+    device_of,
+    dtype_code,
+    expect_shape,
+    host,
+    is_one,
+    stream_number,
+    written,
+)
 from .beams import Beams, Items, Samples, Stats, beams_from, counters_from, stats_from
 from .enums import DType, Mode, Normalization, Strategy, member
 from .errors import InvalidArgument
@@ -20,11 +31,6 @@ from .vocabulary import Vocabulary, native_vocabulary
 _step = _native.session_step
 
 Logits = Union[Callable[[np.ndarray], Any], Sequence[Any]]  #: a model, as :meth:`Session.sample` takes it
-
-
-def _is_one(value: Any) -> bool:
-    """Whether it is a number rather than an array of numbers."""
-    return not hasattr(value, "__dlpack__") and np.ndim(value) == 0
 
 
 class Session(Handle):
@@ -408,7 +414,7 @@ class Session(Handle):
     def _chosen(self, slots: Union[None, int, Sequence[int]]) -> tuple[Optional[np.ndarray], int]:
         if slots is None:
             return None, self.slots
-        chosen = host([slots] if np.ndim(slots) == 0 else slots, np.int32, "slots")
+        chosen = host([slots] if is_one(slots) else slots, np.int32, "slots")
         return chosen, len(chosen)
 
     @staticmethod
@@ -416,7 +422,7 @@ class Session(Handle):
         """[count] from one number for all slots or one per slot; None: none."""
         if value is None:
             return None
-        several = host(np.full(count, value) if _is_one(value) else value, dtype, name)
+        several = host(np.full(count, value) if is_one(value) else value, dtype, name)
         expect_shape(several.shape, (count,), name)
         return several
 
@@ -445,7 +451,7 @@ class Session(Handle):
 
     def _setting(self, value: Any, count: int, name: str) -> tuple[Any, Any]:
         """A step's number for all slots, and its array of one per slot; one of the two is 0 or None."""
-        if value is None or _is_one(value):
+        if value is None or is_one(value):
             return value or 0.0, None
         return 0.0, argument(value, np.float32, name, self._device, (count,))
 

@@ -6,7 +6,7 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy as np
 
-from .arrays import host
+from .arrays import host, is_one
 
 _Native = tuple[Optional[np.ndarray], Optional[np.ndarray], Optional[np.ndarray], int]
 
@@ -43,7 +43,7 @@ class Vocabulary:
 
     def _offsets(self, levels: int) -> np.ndarray:
         given = 0 if self.offsets is None else self.offsets
-        return host(np.full(levels, given) if np.ndim(given) == 0 else given, np.int64, "offsets")
+        return host(np.full(levels, given) if is_one(given) else given, np.int64, "offsets")
 
     def columns(self, codes: Sequence[int]) -> int:
         """Columns that a logits row needs for levels of so many codes."""

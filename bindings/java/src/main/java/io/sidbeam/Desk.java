@@ -127,7 +127,9 @@ final class Desk {
     Entry entry = entries.get(numbers[Native.FLAT_ADJUST_TAG]);
     int verdict = 1;
     try {
-      adjust.accept(new Level(numbers, entry.context, codes));
+      Level level = new Level(numbers, entry.context, codes);
+      adjust.accept(level);
+      level.giveBack();
       verdict = 0;
     } catch (Throwable e) { // it belongs to the caller of the request, whatever it is
       entry.raised = e;

@@ -4,21 +4,39 @@ package io.sidbeam;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.FloatBuffer;
-import java.nio.IntBuffer;
+import java.util.Arrays;
 
 /**
- * One request at one level, between the model and the step: what {@link RunnerConfig#adjust} gets. It is valid during
- * the call alone, and so are its buffers: using them later reads memory that is somebody else's.
+ * One request at one level, between the model and the step: what {@link RunnerConfig#adjust} gets. Its memory is
+ * Java's. It may be kept, and what its logits are when the call returns is copied to the lane.
  */
 public final class Level {
   private final long[] numbers;
   private final Object context;
   private final int[] codes;
+  private final float[][] logits; // [rows][columns]
+  private final int[] prefixes;   // [rows, level]
+  private final int[] map;        // [codes] columns; null: the offset says it
 
+  /** Copies the level, while the lane waits: a buffer of its memory could not be taken back. */
   Level(long[] numbers, Object context, int[] codes) {
     this.numbers = numbers;
     this.context = context;
     this.codes = codes;
+    logits = new float[rows()][number(Native.FLAT_ADJUST_COLUMNS)];
+    for (int row = 0; row < logits.length; row++) {
+      laneLogits(row).get(logits[row]);
+    }
+    prefixes = ints(numbers[Native.FLAT_ADJUST_PREFIXES], rows() * level());
+    long address = numbers[Native.FLAT_ADJUST_MAP];
+    map = address == 0 ? null : ints(address, number(Native.FLAT_ADJUST_MAP_CODES));
+  }
+
+  /** Copies the logits back to the lane, which must still wait. */
+  void giveBack() {
+    for (int row = 0; row < logits.length; row++) {
+      laneLogits(row).put(logits[row]);
+    }
   }
 
   private int number(int place) {
@@ -74,11 +92,10 @@ public final class Level {
    * The logits of a row, to be changed in place.
    *
    * @param row 0 .. rows - 1
-   * @return native memory
+   * @return [columns], of a Java array
    */
   public FloatBuffer logits(int row) {
-    long begin = numbers[Native.FLAT_ADJUST_LOGITS] + Float.BYTES * row(row) * numbers[Native.FLAT_ADJUST_ROW_STRIDE];
-    return view(begin, Float.BYTES * numbers[Native.FLAT_ADJUST_COLUMNS]).asFloatBuffer();
+    return FloatBuffer.wrap(logits[checked(row)]);
   }
 
   /**
@@ -88,12 +105,8 @@ public final class Level {
    * @return [level], a new array
    */
   public int[] prefix(int row) {
-    int[] prefix = new int[level()];
-    if (prefix.length > 0) {
-      long bytes = (long) Integer.BYTES * prefix.length;
-      view(numbers[Native.FLAT_ADJUST_PREFIXES] + row(row) * bytes, bytes).asIntBuffer().get(prefix);
-    }
-    return prefix;
+    int begin = checked(row) * level();
+    return Arrays.copyOfRange(prefixes, begin, begin + level());
   }
 
   /**
@@ -106,12 +119,7 @@ public final class Level {
     if (code < 0 || code >= codes()) {
       throw SidbeamException.invalid("code is " + code + ", expected 0 .. " + (codes() - 1));
     }
-    if (numbers[Native.FLAT_ADJUST_MAP] == 0) {
-      return Math.toIntExact(numbers[Native.FLAT_ADJUST_OFFSET] + code);
-    }
-    IntBuffer map = view(numbers[Native.FLAT_ADJUST_MAP], Integer.BYTES * numbers[Native.FLAT_ADJUST_MAP_CODES])
-        .asIntBuffer();
-    return map.get(code);
+    return map == null ? Math.toIntExact(numbers[Native.FLAT_ADJUST_OFFSET] + code) : map[code];
   }
 
   /**
@@ -123,11 +131,24 @@ public final class Level {
     return number(Native.FLAT_ADJUST_END_COLUMN);
   }
 
-  private long row(int row) {
+  private int checked(int row) {
     if (row < 0 || row >= rows()) {
       throw SidbeamException.invalid("row is " + row + ", expected 0 .. " + (rows() - 1));
     }
     return row;
+  }
+
+  private FloatBuffer laneLogits(int row) {
+    long begin = numbers[Native.FLAT_ADJUST_LOGITS] + Float.BYTES * row * numbers[Native.FLAT_ADJUST_ROW_STRIDE];
+    return view(begin, Float.BYTES * numbers[Native.FLAT_ADJUST_COLUMNS]).asFloatBuffer();
+  }
+
+  private static int[] ints(long address, int count) {
+    int[] copy = new int[count];
+    if (count > 0) {
+      view(address, (long) Integer.BYTES * count).asIntBuffer().get(copy);
+    }
+    return copy;
   }
 
   private static ByteBuffer view(long address, long bytes) {

@@ -19,7 +19,8 @@ public final class Request {
   /**
    * All beams, no deadline.
    *
-   * @param tokens [positions, group] token ids; not copied until the request is run or submitted
+   * @param tokens [positions, group] token ids; not copied until the request is run or submitted. None, of a new user,
+   *     with {@link RunnerConfig#beginTokens} and a decoder alone
    */
   public Request(int... tokens) {
     this.tokens = Buffers.given(tokens, "tokens");
@@ -85,7 +86,8 @@ public final class Request {
   /**
    * What the request runs under.
    *
-   * @param catalogue null (the default): the runner's; another must have the same codes per level
+   * @param catalogue null (the default): the runner's; another must have the same codes per level and, where
+   *     both name one, codebook
    * @return this
    */
   public Request catalogue(Catalogue catalogue) {

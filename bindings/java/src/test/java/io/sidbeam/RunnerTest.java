@@ -11,6 +11,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.lang.ref.WeakReference;
+import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -40,7 +41,11 @@ class RunnerTest {
 
   /** SIDs of three codes out of eight, whose tokens begin at 16, 24 and 32. */
   private static Index index() {
-    try (Builder builder = new Builder(new BuilderConfig(8, 8, 8))) {
+    return index(null);
+  }
+
+  private static Index index(String codebook) {
+    try (Builder builder = new Builder(new BuilderConfig(8, 8, 8).codebook(codebook))) {
       builder.add(new Random(1).ints(3 * 60, 0, 8).toArray());
       return builder.finish();
     }
@@ -137,7 +142,7 @@ class RunnerTest {
   @Test
   void badRequestsAreRefusedAndTouchNoOther() {
     Runner runner = new Runner(config(index()));
-    refused(Status.INVALID_ARGUMENT, "positions is 0", () -> runner.run(new Request()));
+    refused(Status.INVALID_ARGUMENT, "an empty prompt needs config.begin_tokens", () -> runner.run(new Request()));
     refused(Status.INVALID_ARGUMENT, "64, expected", () -> runner.run(new Request(1, 64)));
     refused(Status.INVALID_ARGUMENT, "64, expected", () -> runner.submit(new Request(1, 64)));
     refused(Status.INVALID_ARGUMENT, "expected a multiple of group, 2",
@@ -192,6 +197,64 @@ class RunnerTest {
       assertSame(refusal, assertThrows(ExecutionException.class, () -> runner.submit(bad).get()).getCause());
       refused(Status.BAD_STATE, "close is called within a callback",
           () -> runner.run(new Request(HISTORY).context("close")));
+    }
+  }
+
+  @Test
+  void whatAdjustWasGivenMayBeKept() {
+    Index index = index();
+    float[] expected;
+    try (Runner plain = new Runner(config(index))) {
+      expected = plain.run(new Request(HISTORY)).scores();
+    }
+    List<Level> levels = new ArrayList<>();
+    List<FloatBuffer> kept = new ArrayList<>();
+    float[] before = new float[8];
+    Consumer<Level> adjust = level -> {
+      for (FloatBuffer logits : kept) { // of earlier levels and requests: nobody reads them any more
+        logits.put(0, Float.NaN);
+      }
+      levels.add(level);
+      kept.add(level.logits(0));
+      level.logits(0).get(0, before);
+    };
+    try (Runner runner = new Runner(config(index).normalization(Normalization.LEVEL).adjust(adjust))) {
+      for (int i = 0; i < 3; i++) {
+        runner.run(new Request(HISTORY));
+      }
+    }
+    try (Runner runner = new Runner(config(index).adjust(level -> kept.get(0).put(0, 7)))) {
+      assertArrayEquals(expected, runner.run(new Request(HISTORY)).scores());
+    }
+    Level last = levels.get(levels.size() - 1);
+    float[] after = new float[8];
+    last.logits(0).get(0, after);
+    assertArrayEquals(before, after);
+    assertEquals(2, last.prefix(0).length);
+    assertEquals(last.column(2) + 1, last.column(3));
+  }
+
+  @Test
+  void aUserWithoutAHistoryBeginsWithTheBeginTokens() {
+    Index index = index();
+    try (Runner plain = new Runner(config(index)); Runner cold = new Runner(config(index).beginTokens(HISTORY))) {
+      assertArrayEquals(plain.run(new Request(HISTORY)).scores(), cold.run(new Request()).scores());
+    }
+  }
+
+  @Test
+  void aCatalogueOfAnotherCodebookIsRefused() {
+    try (Index books = index("books"); Index films = index("films"); Runner runner = new Runner(config(books))) {
+      String expected = "request.constraint is of codebook 'films', expected 'books', that of the runner's constraint";
+      refused(Status.INVALID_ARGUMENT, expected, () -> runner.run(new Request(HISTORY).catalogue(films)));
+      refused(Status.INVALID_ARGUMENT, expected, () -> runner.submit(new Request(HISTORY).catalogue(films)));
+      assertEquals(5, runner.run(new Request(HISTORY).catalogue(index())).size());
+      refused(Status.INVALID_ARGUMENT, "is of codebook 'films', expected 'books', that of config.constraints[0]",
+          () -> new ConstraintSet(new ConstraintSetConfig(books, films)));
+      try (Session session = new Session(new SessionConfig(books).beams(2))) {
+        refused(Status.INVALID_ARGUMENT, "is of codebook 'films', expected 'books', that of the session's constraint",
+            () -> session.start(new Start().catalogues(films)));
+      }
     }
   }
 
