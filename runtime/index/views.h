@@ -16,7 +16,7 @@
 
 namespace sidbeam {
 
-inline constexpr int kMaxLevels = 64;
+inline constexpr int kMaxLevels = 255;
 inline constexpr int kRankBits = 512;        // bits of a mask per rank
 inline constexpr uint32_t kLeastDense = 64;  // fewest children of a node with a mask
 
@@ -112,6 +112,11 @@ struct IndexView {
   const char* names = nullptr;             // [name_bytes]
   uint64_t name_bytes = 0;
 };
+
+// The number of values that a code may take at a level, including the end, which counts at every level.
+SIDBEAM_HD inline uint32_t symbols_at(const IndexView& index, int level) {
+  return index.level[level].codes + (index.variable_length ? 1 : 0);
+}
 
 // The largest number of codes of any level, not including the end.
 inline uint32_t widest_level(const IndexView& index) {

@@ -15,6 +15,7 @@ namespace sidbeam::cuda {
 struct Entry {
   int64_t batch = 0;  // index of the slot's rows in the batch
   int32_t slot = 0, level = 0, width = 0, live = 0;
+  int32_t number_bits = kNumberBits;  // of places
   const IndexView* index = nullptr;
   Transform transform;
 };
@@ -46,8 +47,10 @@ __device__ inline bool find_entry(const SessionView& session, const StepView& st
   entry.live = std::min(session.live[slot], session.beams);
   entry.index = held.index;
   entry.transform = transform_of(step, held, batch);
-  return held.index != nullptr && entry.level >= 0 && entry.level < held.index->levels &&
-         entry.level < session.levels && session.active[slot] > 0;
+  if (held.index == nullptr || entry.level < 0 || entry.level >= held.index->levels || entry.level >= session.levels)
+    return false;
+  entry.number_bits = number_bits(symbols_at(*held.index, entry.level));
+  return session.active[slot] > 0;
 }
 
 __device__ inline void add_to_counter(const SessionView& session, int counter, uint64_t by) {
@@ -186,7 +189,7 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
   out.reads_row = sums_rows(session.normalization, lse != nullptr);
   const int64_t at = beams_at(session, entry.slot) + m;
   out.score.score = session.scores[at];
-  out.score.place_base = place_of(m, 0);
+  out.score.place_base = place_of(m, 0, entry.number_bits);
   return true;
 }
 
