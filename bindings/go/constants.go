@@ -6,8 +6,8 @@ import "fmt"
 
 // Limits.
 const (
-	MaxLevels = 64      // codes of the longest SID
-	MaxCodes  = 1 << 20 // codes of a level; with variable lengths the end counts as one
+	MaxLevels = 255     // codes of the longest SID
+	MaxCodes  = 1 << 24 // codes of a level; with variable lengths the end counts as one
 	MaxBeams  = 4096    // beams of a request
 )
 

@@ -14,9 +14,9 @@ import (
 
 func TestBadCatalogues(t *testing.T) {
 	_, err := sidbeam.NewBuilder(sidbeam.BuilderConfig{})
-	fails(t, err, sidbeam.InvalidArgument, "levels is 0, expected 1 to 64")
+	fails(t, err, sidbeam.InvalidArgument, "levels is 0, expected 1 to 255")
 	_, err = sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{0}})
-	fails(t, err, sidbeam.InvalidArgument, "codes[0] is 0, expected 1 to 1048576")
+	fails(t, err, sidbeam.InvalidArgument, "codes[0] is 0, expected 1 to 16777216")
 	_, err = sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{2}, Threads: 1<<32 + 2})
 	fails(t, err, sidbeam.InvalidArgument, "threads is 2147483647")
 	_, err = sidbeam.NewBuilder(sidbeam.BuilderConfig{Codes: []int32{2}, Codebook: "\x00"})

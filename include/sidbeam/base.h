@@ -49,8 +49,8 @@ extern "C" {
  * Levels, codes, slots, beams and their numbers are int32_t; ordinals, item rows, array lengths and bytes int64_t. */
 
 enum {
-  SIDBEAM_MAX_LEVELS = 64,     /* codes of the longest SID */
-  SIDBEAM_MAX_CODES = 1 << 20, /* V_l; the end counts as one where lengths vary */
+  SIDBEAM_MAX_LEVELS = 255,    /* codes of the longest SID */
+  SIDBEAM_MAX_CODES = 1 << 24, /* V_l; the end counts as one where lengths vary */
   SIDBEAM_MAX_BEAMS = 4096     /* M */
 };
 

@@ -13,9 +13,9 @@
  *          Among equal x the lower column is kept (with LEVEL the lower code, and the end last). Elements of -inf are
  *          no part of the row.
  *          A row that is truncated is normalized over what is kept, and a caller's lse for it is not read. Its
- *          columns are at most 2^21; more are INVALID_ARGUMENT, or on CUDA put the slot in error
- *          (SIDBEAM_SLOT_BAD_MAP) and make a stateless call's row bad. Without truncation a row is read once; top-k and
- *          top-p each read it about a dozen times more, on CUDA somewhat fewer, mostly from cache.
+ *          columns, and the codes of its level, are at most 2^21; more are INVALID_ARGUMENT, or on CUDA put the slot in
+ *          error (SIDBEAM_SLOT_BAD_MAP) and make a stateless call's row bad. Without truncation a row is read once;
+ *          top-k and top-p each read it about a dozen times more, on CUDA somewhat fewer, mostly from cache.
  *   dead   A draw is dead (state -1) once no valid code is left: truncation removed them all, or they are -inf. It
  *          stays in its row, counts as a rejected draw, and is no error. Draws from a bad row (session.h) die too, and
  *          every bad row puts its slot in error.
@@ -25,18 +25,19 @@
  * Random numbers are Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3"), keyed by the seed
  * and counted by request, draw and level. A draw is therefore the same on any device and instruction set, in any batch,
  * row, slot or number of threads, and by the stateless form. With weights w of the valid codes in code order, w = 2^42
- * exp(x - largest valid x), rounded to an integer, and u the 64 random bits, the code is the first whose cumulative
- * weight exceeds u * sum / 2^64, rounded down. exp is within 4e-7 relative.
+ * exp(x - largest valid x), rounded to an integer, or 2^38 instead of 2^42 at a level of more than 2^20 codes (the end
+ * counted), and u the 64 random bits, the code is the first whose cumulative weight exceeds u * sum / 2^64, rounded
+ * down. exp is within 4e-7 relative.
  *
  * Stochastic beams (Kool et al., "Stochastic beams and where to find them") are a search for the M largest
  * G(a) = log-prob(a) + Gumbel noise, which draws M SIDs without replacement by P(a)/x(a). The noise depends on seed,
  * request and the codes alone, not on rows or order. Scores are log-probabilities over the valid codes, as with
  * NORMALIZE_VALID; beams are ordered by perturbed score, which also decides whether a bad row matters. The normalizer
  * of scores, unless lse is that of VALID, is the sum of the weights w above, whose log is within 1e-6 of that of the
- * sum of exp; a code more than 29.8 below the largest valid x adds nothing to it, but stays a candidate. So beams,
- * scores and thresholds have the same bits on any device. The session's normalization is that of P, for log_mass (with
- * VALID itself log_mass is 0), which alone may differ between devices, by the rounding of a normalizer of FULL or LEVEL
- * that is not given.
+ * sum of exp (4e-5 at a level of more than 2^20 codes); a code more than 29.8 (27.0) below the largest valid x adds
+ * nothing to it, but stays a candidate. So beams, scores and thresholds have the same bits on any device. The session's
+ * normalization is that of P, for log_mass (with VALID itself log_mass is 0), which alone may differ between devices,
+ * by the rounding of a normalizer of FULL or LEVEL that is not given.
  * With kappa = thresholds[b], the perturbed score of the best SID that was left out, a SID is in the result with
  * probability q(a) = 1 - exp(-exp(score - kappa)), and sum over the result of exp(score + log_mass) f(a) / q(a) is an
  * unbiased estimate of sum P(a) f(a) over the catalogue. Divided by the same sum with f = 1 it is only consistent.

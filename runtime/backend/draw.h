@@ -14,7 +14,13 @@
 
 namespace sidbeam {
 
-inline constexpr int kWeightBits = 42;  // the weight of the largest x is 2^42: 2^20 of them stay below 2^63
+// The weight of the largest x is 2^42, or 2^38 at levels of more than 2^20 codes: as many as a level has stay below 2^63.
+inline constexpr int kWeightBits = 42, kWideWeightBits = 38;
+// Of a level of so many codes, the end counted. Not of the children alone, whose number backends see differently.
+SIDBEAM_HD inline int weight_bits(uint32_t codes) { return codes <= 1U << 20 ? kWeightBits : kWideWeightBits; }
+// What powers are multiplied by, which is exact.
+SIDBEAM_HD inline float weight_scale(int bits) { return bits == kWeightBits ? 1.0F : 0x1p-4F; }
+static_assert(kWeightBits - kWideWeightBits == 4);
 
 inline constexpr float kLeastExponent = -64.0F;  // of e: there a weight is 0
 
@@ -37,7 +43,9 @@ SIDBEAM_HD inline float power_below(float x, float largest) {
 SIDBEAM_HD inline uint64_t weight_of_power(float power) {
   return std::bit_cast<uint64_t>(static_cast<double>(power) + kFixedPoint) - std::bit_cast<uint64_t>(kFixedPoint);
 }
-SIDBEAM_HD inline uint64_t weight_of(float x, float largest) { return weight_of_power(power_below(x, largest)); }
+SIDBEAM_HD inline uint64_t weight_of(float x, float largest, float scale = 1.0F) {
+  return weight_of_power(power_below(x, largest) * scale);
+}
 
 __extension__ using Wide = unsigned __int128;
 
@@ -47,11 +55,10 @@ SIDBEAM_HD inline uint64_t threshold_of(uint64_t bits, uint64_t total) {
 }
 
 // The logarithm of a sum of weights, times exp(largest): within 1e-6 of that of the sum of exp, for 2^20 of them at any
-// distance below the largest.
-SIDBEAM_HD inline LogSum log_of_weights(uint64_t total, float largest) {
-  if (total == uint64_t{1} << kWeightBits) return {largest, 0.0F};
-  const double log_sum = portable_log(static_cast<double>(total)) - kWeightBits * kLn2,
-               ref = static_cast<double>(largest);
+// distance below the largest, and of 38 bits within 4e-5 for 2^24.
+SIDBEAM_HD inline LogSum log_of_weights(uint64_t total, float largest, int bits = kWeightBits) {
+  if (total == uint64_t{1} << bits) return {largest, 0.0F};
+  const double log_sum = portable_log(static_cast<double>(total)) - bits * kLn2, ref = static_cast<double>(largest);
   const auto rounded = static_cast<float>(ref + log_sum);
   return {rounded, static_cast<float>((ref - static_cast<double>(rounded)) + log_sum)};
 }

@@ -1,5 +1,5 @@
 // A row's log-sum-exp: sums of parts of the row, merged and then turned into a logarithm. Both happen in double, so
-// that even for 2^20 columns they add no error to that of the chunks.
+// that even for 2^24 columns they add no error to that of the chunks.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 
@@ -13,11 +14,18 @@ namespace sidbeam {
 // A candidate's place combines its beam and a number that rises with its code: the code itself on the CPU, the child's
 // number on a device. Among equal scores the lowest place wins.
 inline constexpr int kNumberBits = 20;  // beams have the other 12
-SIDBEAM_HD inline uint32_t place_of(int32_t beam, uint32_t number) {
-  return static_cast<uint32_t>(beam) << kNumberBits | number;
+// The bits of numbers at a level of so many codes, the end counted: more than 20 only where they need them, so that all
+// others know the number beforehand.
+SIDBEAM_HD inline int number_bits(uint32_t codes) {
+  return codes <= 1U << kNumberBits ? kNumberBits : static_cast<int>(std::bit_width(codes - 1));
 }
-SIDBEAM_HD inline int32_t beam_of(uint32_t place) { return static_cast<int32_t>(place >> kNumberBits); }
-SIDBEAM_HD inline uint32_t number_of(uint32_t place) { return place & ((1U << kNumberBits) - 1); }
+SIDBEAM_HD inline uint32_t place_of(int32_t beam, uint32_t number, int bits = kNumberBits) {
+  return static_cast<uint32_t>(beam) << bits | number;
+}
+SIDBEAM_HD inline int32_t beam_of(uint32_t place, int bits = kNumberBits) {
+  return static_cast<int32_t>(place >> bits);
+}
+SIDBEAM_HD inline uint32_t number_of(uint32_t place, int bits = kNumberBits) { return place & ((1U << bits) - 1); }
 
 // A log-sum-exp as two floats, ref + rest, so that (x - ref) - rest loses nothing near the maximum.
 struct LogSum {

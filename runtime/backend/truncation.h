@@ -11,7 +11,8 @@
 
 namespace sidbeam {
 
-// Columns of a row that is truncated: the sum of so many weights fits into 64 bits, of 2^22 no more.
+// Columns of a row that is truncated, and codes of its level, which a map may take to fewer columns: the sum of so many
+// weights fits into 64 bits, of 2^22 no more.
 inline constexpr int64_t kMostTruncated = int64_t{1} << 21;
 
 struct Truncation {
@@ -21,9 +22,9 @@ struct Truncation {
   SIDBEAM_HD bool any() const { return top_k > 0 || top_p < 1.0F; }
 };
 
-// Whether rows of so many columns may be truncated like that.
-SIDBEAM_HD inline bool can_truncate(const Truncation& truncation, int64_t columns) {
-  return !truncation.any() || columns <= kMostTruncated;
+// Whether rows of so many columns may be truncated like that, or at a level of so many codes.
+SIDBEAM_HD inline bool can_truncate(const Truncation& truncation, int64_t elements) {
+  return !truncation.any() || elements <= kMostTruncated;
 }
 
 // The last element that is kept, in the order x falling, position rising. A position is a column, or with

@@ -3,6 +3,7 @@
 #include "decode/session.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "backend/beams.h"
 #include "decode/device_choice.h"
@@ -85,6 +86,15 @@ void check_strategy(int32_t strategy, const IndexView& index, const char* what) 
          name_of(strategy));
 }
 
+void check_places(int32_t beams, const IndexView& index, const char* what) {
+  const int beam_bits = std::bit_width(static_cast<uint32_t>(beams) - 1);
+  const int64_t most = (int64_t{1} << (32 - beam_bits)) - (index.variable_length ? 1 : 0);
+  for (int l = 1; l < index.levels; ++l)  // at level 0 there is one beam
+    if (index.level[l].codes > most)
+      fail(SIDBEAM_INVALID_ARGUMENT, "%s has %u codes at level %d, expected at most %lld with %d beams", what,
+           index.level[l].codes, l, static_cast<long long>(most), beams);
+}
+
 int64_t listed_slots(const sidbeam_session& session, const int32_t* slots, int64_t count) {
   if (slots == nullptr && count != 0 && count != session.slots)
     fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or %d, all slots, where slots is NULL",
@@ -97,6 +107,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   check_config(config);
   const IndexView& index = config.constraint->view();
   check_strategy(config.strategy, index, "config.constraint");
+  check_places(config.beams, index, "config.constraint");
   auto session = std::make_unique<sidbeam_session>();
   session->runtime = Ref<sidbeam_runtime>::share(runtime);
   session->constraint = Ref<sidbeam_constraint>::share(config.constraint);

@@ -16,7 +16,7 @@
 
 namespace sidbeam {
 
-inline constexpr int kMaxLevels = 64;
+inline constexpr int kMaxLevels = 255;
 inline constexpr int kRankBits = 512;        // bits of a mask per rank
 inline constexpr uint32_t kLeastDense = 64;  // fewest children of a node with a mask
 
@@ -121,6 +121,11 @@ struct IndexView {
   uint64_t name_bytes = 0;
   RepeatsView repeats;  // of a copy on a device, once it is there; the host's are LazyRepeats
 };
+
+// The number of values that a code may take at a level, including the end, which counts at every level.
+SIDBEAM_HD inline uint32_t symbols_at(const IndexView& index, int level) {
+  return index.level[level].codes + (index.variable_length ? 1 : 0);
+}
 
 // The largest number of codes of any level, not including the end.
 inline uint32_t widest_level(const IndexView& index) {

@@ -17,7 +17,7 @@ struct Hash128 {
 
 uint64_t xxh3_64(CpuTarget target, const void* data, size_t bytes);
 uint64_t xxh3_64(CpuTarget target, const void* data, size_t bytes, uint64_t seed);
-// Hashes `count` rows of 1 to 64 words, stored by column: word w of row i is columns[w * stride + i].
+// Hashes `count` rows of 1 to 255 words, stored by column: word w of row i is columns[w * stride + i].
 void xxh3_64_of_rows(CpuTarget target, const uint32_t* columns, size_t words, size_t stride, size_t count,
                      uint64_t seed, uint64_t* out);
 Hash128 xxh3_128(CpuTarget target, const void* data, size_t bytes);

@@ -112,7 +112,7 @@ void hash_rows_64(const uint32_t* columns, size_t words, size_t stride, size_t c
   // Copies many rows before reading the first: a load that spans two recent stores would stall.
   while (done < count) {
     uint32_t rows[32 * 64];
-    const size_t some = count - done < 32 ? count - done : 32;
+    const size_t most = words <= 64 ? 32 : 8, some = count - done < most ? count - done : most;
     for (size_t w = 0; w < words; ++w)
       for (size_t i = 0; i < some; ++i) rows[i * words + w] = columns[w * stride + done + i];
     for (size_t i = 0; i < some; ++i) out[done++] = XXH3_64bits_withSeed(rows + i * words, words * sizeof *rows, seed);

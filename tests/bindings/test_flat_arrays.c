@@ -250,15 +250,15 @@ static void vocabularies_have_one_shape(void) {
   static const int64_t many[SIDBEAM_MAX_LEVELS + 1];
   const flat_in_i32 maps = IN_I32(3, 2, 1, 0, 7, 6, 5, 4);
   SHORT(session_with(&r, (flat_in_i64){many, SIDBEAM_MAX_LEVELS + 1}, no_i32, no_i64),
-        "map_codes has 0 levels and offsets 65, expected the same, at most 64");
+        "map_codes has 0 levels and offsets 256, expected the same, at most 255");
   SHORT(session_with(&r, IN_I64(0, 4, 8), maps, IN_I64(4, 4)),
-        "map_codes has 2 levels and offsets 3, expected the same, at most 64");
+        "map_codes has 2 levels and offsets 3, expected the same, at most 255");
   SHORT(session_with(&r, no_i64, maps, no_i64),
         "map_codes is missing, expected the number of columns of each level of maps");
   SHORT(session_with(&r, no_i64, no_i32, IN_I64(4, 0, 4)), "maps is missing, expected 8 elements");
   SHORT(session_with(&r, no_i64, maps, IN_I64(4, 1, 4)), "maps has 8 elements, expected at least 9");
   SHORT(session_with(&r, IN_I64(0, 4), no_i32, no_i64),
-        "vocabulary.levels is 2, expected 3, the levels of the index, to 64");
+        "vocabulary.levels is 2, expected 3, the levels of the index, to 255");
   flat_handle* session;
   OKAY(session = session_with(&r, IN_I64(0, 4, 8), maps, IN_I64(4, 0, 4)));
   flat_free(session);

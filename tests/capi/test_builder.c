@@ -71,17 +71,17 @@ static void null_arguments_are_refused(void) {
   sidbeam_builder_destroy(builder);
 }
 
-static void levels_outside_1_to_64_are_refused(void) {
-  static int32_t codes[65];
+static void levels_outside_1_to_255_are_refused(void) {
+  static int32_t codes[256];
   sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
-  for (int i = 0; i < 65; ++i) codes[i] = 2;
+  for (int i = 0; i < 256; ++i) codes[i] = 2;
   config.codes = codes;
   config.levels = 0;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is 0, expected 1 to 64");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is 0, expected 1 to 255");
   config.levels = -3;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is -3, expected 1 to 64");
-  config.levels = 65;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is 65, expected 1 to 64");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is -3, expected 1 to 255");
+  config.levels = 256;
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "levels is 256, expected 1 to 255");
   config.levels = 64;
   CHECK_OK(create(&config));
 }
@@ -90,15 +90,15 @@ static void numbers_of_codes_out_of_range_are_refused(void) {
   int32_t codes[3] = {4, 0, 4};
   sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
   config.codes = codes;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 0, expected 1 to 1048576");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 0, expected 1 to 16777216");
   codes[1] = -4;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is -4, expected 1 to 1048576");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is -4, expected 1 to 16777216");
   codes[1] = SIDBEAM_MAX_CODES + 1;
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 1048577, expected 1 to 1048576");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 16777217, expected 1 to 16777216");
   codes[1] = SIDBEAM_MAX_CODES;
   CHECK_OK(create(&config));
   config.variable_length = 1; /* the end counts as one */
-  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 1048576, expected 1 to 1048575");
+  CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes[1] is 16777216, expected 1 to 16777215");
   config.codes = NULL;
   CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "codes is NULL");
 }
@@ -265,7 +265,7 @@ int main(void) {
   static const test_case tests[] = {
       TEST(destroying_null_does_nothing),
       TEST(null_arguments_are_refused),
-      TEST(levels_outside_1_to_64_are_refused),
+      TEST(levels_outside_1_to_255_are_refused),
       TEST(numbers_of_codes_out_of_range_are_refused),
       TEST(unknown_choices_are_refused),
       TEST(codes_out_of_range_name_row_level_and_value),

@@ -64,7 +64,7 @@ static void advancing_in_place_needs_no_parents(void) {
 }
 
 static void strange_states_are_dead(void) {
-  static const sidbeam_state strange[6] = {INT64_MAX, INT64_MIN, 1LL << 48, 1LL << 52, 1LL << 55, 999999};
+  static const sidbeam_state strange[6] = {INT64_MAX, INT64_MIN, 1LL << 48, 1LL << 52, 1LL << 54, 999999};
   static const int32_t codes[6] = {0, 0, 0, 0, 0, 0};
   sidbeam_state next[6];
   uint32_t words[6];
@@ -225,9 +225,9 @@ static void arguments_are_checked(void) {
   REFUSED(bitmask(set, which, states, 6, 0, words, NULL, &err),
           "words_per_row is 0, expected at least 4 for the codes");
   REFUSED(topk(NULL, which, states, &rows, 0, 1, codes, log_probs, NULL, NULL, &err), "set is NULL");
-  REFUSED(topk(set, which, states, &rows, 0, 0, codes, log_probs, NULL, NULL, &err), "k is 0, expected 1..1048576");
+  REFUSED(topk(set, which, states, &rows, 0, 0, codes, log_probs, NULL, NULL, &err), "k is 0, expected 1..16777216");
   REFUSED(topk(set, which, states, &rows, 0, SIDBEAM_MAX_CODES + 1, codes, log_probs, NULL, NULL, &err),
-          "k is 1048577, expected 1..1048576");
+          "k is 16777217, expected 1..16777216");
   REFUSED(topk(set, which, states, &rows, 4, 1, codes, log_probs, NULL, NULL, &err),
           "normalization is 4, expected FULL");
   REFUSED(topk(set, which, states, &rows, 0, 1, NULL, log_probs, NULL, NULL, &err), "codes is NULL");

@@ -100,7 +100,7 @@ static void numbers_out_of_range_are_refused(void) {
   CREATE_FAILS(config, slots, INT32_MAX, SIDBEAM_INVALID_ARGUMENT, "config.slots is 2147483647");
   CREATE_FAILS(config, beams, 0, SIDBEAM_INVALID_ARGUMENT, "config.beams is 0, expected 1..4096");
   CREATE_FAILS(config, beams, 4097, SIDBEAM_INVALID_ARGUMENT, "config.beams is 4097, expected 1..4096");
-  CREATE_FAILS(config, top_k, -1, SIDBEAM_INVALID_ARGUMENT, "config.top_k is -1, expected 0..1048576");
+  CREATE_FAILS(config, top_k, -1, SIDBEAM_INVALID_ARGUMENT, "config.top_k is -1, expected 0..16777216");
   sidbeam_constraint_release(constraint);
 }
 
@@ -202,7 +202,7 @@ static void vocabularies_are_checked(void) {
   config.vocabulary = &vocabulary;
   vocabulary.levels = 2;
   CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT,
-              "vocabulary.levels is 2, expected 3, the levels of the index, to 64");
+              "vocabulary.levels is 2, expected 3, the levels of the index, to 255");
   vocabulary.levels = 3;
   vocabulary.offsets = negative;
   CHECK_FAILS(create(&config), SIDBEAM_INVALID_ARGUMENT, "vocabulary.offsets[1] is -5, expected 0..");

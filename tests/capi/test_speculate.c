@@ -172,7 +172,7 @@ static void sessions_that_do_not_fit_are_refused(void) {
   CHECK_FAILS(create(w.target, w.target, 1), SIDBEAM_INVALID_ARGUMENT, "expected a session of its own");
   CHECK_FAILS(create(w.draft, w.target, 1), SIDBEAM_INVALID_ARGUMENT, "has 2 beams, expected at least 3");
   CHECK_FAILS(create(w.target, w.draft, 0), SIDBEAM_INVALID_ARGUMENT, "config.draft_levels is 0");
-  CHECK_FAILS(create(w.target, w.draft, 65), SIDBEAM_INVALID_ARGUMENT, "config.draft_levels is 65");
+  CHECK_FAILS(create(w.target, w.draft, 256), SIDBEAM_INVALID_ARGUMENT, "config.draft_levels is 256");
   sidbeam_session* bad = session_of(3, 2, SIDBEAM_MODE_SEARCH);
   CHECK_FAILS(create(w.target, bad, 1), SIDBEAM_INVALID_ARGUMENT, "slots 2, expected 1");
   sidbeam_session_destroy(bad);

@@ -223,12 +223,12 @@ class BadRows(Bad):
         self.bad("a.jsonl':2: code 300 at level 1, expected 0..255", "a.jsonl", two + '{"item":1,"sid":[1,300]}',
                  "--codes", "256")
         self.bad("a.jsonl':1: code 2 at level 1, expected 0..1", "a.jsonl", two, "--codes", "9,2")
-        self.bad("code -1 at level 0, expected 0..1048575", "a.jsonl", '{"item":1,"sid":[-1]}')
-        self.bad("code 1048576 at level 0, expected 0..1048575", "a.jsonl", '{"item":1,"sid":[1048576]}')
-        self.bad("code 1048575 at level 0, expected 0..1048574", "a.jsonl", '{"item":1,"sid":[1048575]}',
+        self.bad("code -1 at level 0, expected 0..16777215", "a.jsonl", '{"item":1,"sid":[-1]}')
+        self.bad("code 16777216 at level 0, expected 0..16777215", "a.jsonl", '{"item":1,"sid":[16777216]}')
+        self.bad("code 16777215 at level 0, expected 0..16777214", "a.jsonl", '{"item":1,"sid":[16777215]}',
                  "--variable-length")
         self.bad("1.5, expected an integer code", "a.jsonl", '{"item":1,"sid":[1.5]}')
-        self.bad("code 5000000000 at level 0, expected 0..1048575", "a.jsonl", '{"item":1,"sid":[5000000000]}')
+        self.bad("code 5000000000 at level 0, expected 0..16777215", "a.jsonl", '{"item":1,"sid":[5000000000]}')
         self.bad("99999999999999999999, expected an integer code", "a.jsonl", '{"item":1,"sid":[99999999999999999999]}')
         self.bad("a.json':1: item '7': token 'x_' at level 0 has no code, expected one such as '<a_236>'", "a.json",
                  '{"7":["x_"]}')
@@ -256,24 +256,25 @@ class BadRows(Bad):
         for name, content in [("a.jsonl", json.dumps({"item": 1, "sid": [0] * 1000000})),
                               ("a.index.json", json.dumps({"1": [0] * 1000000})),
                               ("a.csv", "item,sid\n1," + "0 " * 1000000)]:
-            self.bad("SID of more than 64 codes, expected at most 64", name, content, "--variable-length")
+            self.bad("SID of more than 255 codes, expected at most 255", name, content, "--variable-length")
             self.bad("SID of more than 3 codes, expected 3", name, content, "--levels", 3)
         self.bad("a.jsonl':2: SID of more than 2 codes, expected 2 as in the first row", "a.jsonl",
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1,2,-9]}')
-        self.bad("SID of more than 64 codes, expected at most 64", "a.jsonl", json.dumps({"item": 1, "sid": [0] * 65}))
+        self.bad("SID of more than 255 codes, expected at most 255", "a.jsonl",
+                 json.dumps({"item": 1, "sid": [0] * 256}))
         self.bad("a.jsonl':3: empty SID, expected at least one code", "a.jsonl",
                  '{"item":1,"sid":[1]}\n\n{"item":1,"sid":[]}', "--variable-length")
         self.bad("a.csv':2: item '1': empty SID", "a.csv", "item,sid\n1,\n")
         self.bad("a.npy': row 1: empty SID", "a.npy", npy("<i4", (2, 2), [0, -1, -1, -1]), "--variable-length")
         self.bad("SIDs of 3 codes, expected 4 (--levels)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--levels", "4")
         # By the header, before rows of any width are read.
-        self.bad("SIDs of 1000000 codes, expected at most 64", "a.npy", npy("|i1", (1, 1000000), b"\xff" * 1000000),
+        self.bad("SIDs of 1000000 codes, expected at most 255", "a.npy", npy("|i1", (1, 1000000), b"\xff" * 1000000),
                  "--levels", "4", "--variable-length")
         self.bad("SIDs of 3 codes, expected 2 (--codes)", "a.npy", npy("<i4", (1, 3), [0, 0, 0]), "--codes", "1,1")
         self.bad("SIDs of 3 codes, expected 4", "a.bin", struct.pack("<q3i", 1, 0, 0, 0), "--format", "xllm",
                  "--levels",
                  "4")
-        self.bad("SIDs of 65 codes, expected at most 64", "a.npy", npy("|u1", (1, 65), [0] * 65))
+        self.bad("SIDs of 256 codes, expected at most 255", "a.npy", npy("|u1", (1, 256), [0] * 256))
 
     def test_items(self):
         self.bad("a.jsonl':1: no \"item\" (--item-column), expected the item's id", "a.jsonl", '{"sid":[1]}')

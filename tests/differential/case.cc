@@ -83,7 +83,7 @@ struct Dice {
 };
 
 void draw_catalogue(Dice& dice, Case* c) {
-  c->levels = dice.one_in(40) ? 7 + dice.below(58) : 1 + dice.below(6);
+  c->levels = dice.one_in(40) ? 7 + dice.below(dice.among({58, 58, 58, SIDBEAM_MAX_LEVELS - 6})) : 1 + dice.below(6);
   c->codes = dice.among({1, 2, 3, 4, 5, 8, 13, 21, 40});
   c->sids = dice.one_in(20) ? 1 + dice.below(1000) : 1 + dice.below(dice.among({2, 10, 60}));
   if (c->levels > 6) c->sids = 1 + dice.below(8);

@@ -84,7 +84,7 @@ void check_stateless(const Way& way, const World& world, const std::vector<Loade
 
 // Log-sum-exp of hard rows, the same bits in every way; prints, and returns the exit status.
 struct LogSumExpRows {
-  int64_t most_columns = 1 << 20;
+  int64_t most_columns = SIDBEAM_MAX_CODES;
   int fractions = 400;  // of rows whose elements are all equal
 };
 int report_log_sum_exp(const std::vector<Way>& ways, const LogSumExpRows& rows = {});

@@ -81,8 +81,9 @@ void check_sorted(const Way& way, const World& world, const Loaded& loaded, cons
   if (!plain || c.given_lse != 0 || c.strategy != SIDBEAM_STRATEGY_TRIE) return;  // as topk takes logits rows
   const Vocabulary vocabulary(world);
   const ConstraintSet set = make_set(way.runtime.get(), *way.place, {loaded.constraint.get()}, &vocabulary.view);
-  const auto codes = world.catalogues[life.catalogue].codes;
-  const int k = *std::max_element(codes.begin(), codes.end()) + 1;
+  const oracle::Catalogue& catalogue = world.catalogues[life.catalogue];
+  const int most_codes = *std::max_element(catalogue.codes.begin(), catalogue.codes.end());
+  const int k = std::min(most_codes, static_cast<int>(catalogue.sids.size())) + 1;  // the end may follow too
   for (size_t step = 0; step < life.rows.size(); ++step) {
     const Snapshot &before = life.after[step], &after = life.after[step + 1];
     std::vector<Scored> all = all_candidates(way, world, set, before, life.rows[step], k);

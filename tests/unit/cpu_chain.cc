@@ -61,9 +61,9 @@ struct TestChain {
   }
   static int64_t state(Random& random, int64_t oddity) {
     const int64_t node = random.one_in(20) ? 0 : random.below(300), level = 2;
-    if (!random.one_in(oddity * 10)) return level << 56 | node;
-    return random.among(
-        {kDeadState, level << 56 | int64_t{1} << 55 | node, level << 56 | 300, level << 56 | int64_t{1} << 33 | node});
+    if (!random.one_in(oddity * 10)) return level << kLevelShift | node;
+    return random.among({kDeadState, level << kLevelShift | int64_t{1} << kEndedShift | node,
+                         level << kLevelShift | 300, level << kLevelShift | int64_t{1} << 33 | node});
   }
 
   // Whether beam i has one child and plain numbers, and the result.
@@ -142,7 +142,7 @@ TEST(CpuChain, ReadsNothingBeforeTheCodes) {
   ASSERT_EQ(mprotect(pages, kPage, PROT_NONE), 0);
   test.chain.tokens = tokens;
   test.chain.log_masses = nullptr;
-  std::fill(test.states.begin(), test.states.end(), int64_t{2} << 56);  // node 0, of edge 0
+  std::fill(test.states.begin(), test.states.end(), int64_t{2} << kLevelShift);  // node 0, of edge 0
   std::vector<float> scores(test.states.size());
   std::vector<uint32_t> places(scores.size());
   std::vector<int64_t> next(scores.size());

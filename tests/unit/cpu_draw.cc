@@ -44,9 +44,9 @@ TEST(Draw, RandomBitsAreThoseOfTheirCounters) {
       std::vector<int64_t> draws;
       for (int32_t i = 0; i < n; ++i) draws.push_back((kMostDraws - 1) / (1 + static_cast<int64_t>(random.below(99))));
       std::vector<uint64_t> bits(draws.size());
-      kernels.random_bits(seed << 40 | seed, request, draws.data(), 63, n, bits.data());
+      kernels.random_bits(seed << 40 | seed, request, draws.data(), kMaxLevels - 1, n, bits.data());
       for (size_t i = 0; i < draws.size(); ++i)
-        ASSERT_EQ(bits[i], draw_bits(seed << 40 | seed, request, draws[i], RandomUse::kCode, 63)) << i;
+        ASSERT_EQ(bits[i], draw_bits(seed << 40 | seed, request, draws[i], RandomUse::kCode, kMaxLevels - 1)) << i;
     }
   });
 }
@@ -90,6 +90,25 @@ TEST(Draw, LogarithmsOfWeightsAreThoseOfSumsToAMillionth) {
   }
 }
 
+// As many as there are codes at most: their sum stays below 2^63, and its logarithm is as good as the weights.
+TEST(Draw, WeightsOfAWideLevelFitAndAddUp) {
+  constexpr auto kAll = static_cast<uint64_t>(SIDBEAM_MAX_CODES);
+  EXPECT_EQ(weight_bits(1 << 20), kWeightBits);
+  EXPECT_EQ(weight_bits((1 << 20) + 1), kWideWeightBits);
+  const float scale = weight_scale(kWideWeightBits);
+  EXPECT_EQ(weight_of(3.5F, 3.5F, scale), uint64_t{1} << kWideWeightBits);
+  EXPECT_LT(kAll * weight_of(3.5F, 3.5F, scale), uint64_t{1} << 63);
+  Random random(6);
+  for (int round = 0; round < 200000; ++round) {
+    const uint64_t n = uint64_t{1} << random.below(25);
+    const auto x = -static_cast<float>(static_cast<double>(random.below(34000000)) * 1e-6);
+    const uint64_t total = (uint64_t{1} << kWideWeightBits) + (n - 1) * weight_of(x, 0.0F, scale);
+    const LogSum log = log_of_weights(total, 0.0F, kWideWeightBits);
+    const double exact = std::log1p(static_cast<double>(n - 1) * std::exp(static_cast<double>(x)));
+    ASSERT_NEAR(static_cast<double>(log.ref) + static_cast<double>(log.rest), exact, 4e-5) << n << " at " << x;
+  }
+}
+
 // The smallest random number with this threshold.
 uint64_t bits_of(uint64_t threshold, uint64_t total) {
   const auto bits = static_cast<uint64_t>(((static_cast<Wide>(threshold) << 64) + total - 1) / total);
@@ -108,16 +127,18 @@ TEST(Draw, EveryTargetWeighsAlike) {
       if (largest == -kInfinity) continue;
       std::vector<float> powers(x.size());
       std::vector<uint64_t> cumulative(static_cast<size_t>((n + kDrawBlock - 1) / kDrawBlock));
-      const uint64_t total = kernels.weigh(x.data(), n, largest, powers.data(), cumulative.data());
+      const int bits = random.one_in(2) ? kWeightBits : kWideWeightBits;
+      const float scale = weight_scale(bits);
+      const uint64_t total = kernels.weigh(x.data(), n, largest, bits, powers.data(), cumulative.data());
       uint64_t sum = 0;
       for (int64_t i = 0; i < n; ++i) {
         const auto at = static_cast<size_t>(i);
-        const uint64_t weight = weight_of(x[at], largest);
+        const uint64_t weight = weight_of(x[at], largest, scale);
         // The weight's own share of all random numbers, from end to end.
         const auto chosen = [&](uint64_t threshold) {
           int32_t child = -1;
-          const uint64_t bits = bits_of(threshold, total);
-          kernels.choose(powers.data(), cumulative.data(), n, total, &bits, 1, &child);
+          const uint64_t drawn = bits_of(threshold, total);
+          kernels.choose(powers.data(), cumulative.data(), n, total, &drawn, 1, &child);
           return child;
         };
         if (weight > 0) {
@@ -152,23 +173,27 @@ TEST(Draw, RowsTogetherAreDrawnAsEachAlone) {
       for (size_t r = 0; r < n; ++r) rows[r].x = powers[r].data();
       std::vector<uint64_t> cumulative(n * 22);
       std::vector<LogSum> logs(n);
-      kernels.draw_rows(rows.data(), static_cast<int32_t>(n), cumulative.data(), logs.data());
+      const int bits = random.one_in(2) ? kWeightBits : kWideWeightBits;
+      const float scale = weight_scale(bits);
+      kernels.draw_rows(rows.data(), static_cast<int32_t>(n), bits, cumulative.data(), logs.data());
       for (size_t r = 0; r < n; ++r) {
         const auto end = x[r].begin() + rows[r].count;
         const float largest = *std::max_element(x[r].begin(), end);
         EXPECT_EQ(rows[r].largest, largest) << r;
         uint64_t total = 0;
-        for (auto each = x[r].begin(); largest > -kInfinity && each != end; ++each) total += weight_of(*each, largest);
+        for (auto each = x[r].begin(); largest > -kInfinity && each != end; ++each)
+          total += weight_of(*each, largest, scale);
         ASSERT_EQ(rows[r].total, total) << r;
         ASSERT_EQ(rows[r].chosen >= 0, total > 0) << r;
         if (total == 0) continue;
-        const LogSum log = log_of_weights(total, largest);
+        const LogSum log = log_of_weights(total, largest, bits);
         EXPECT_EQ(logs[r].ref, log.ref) << r;
         EXPECT_EQ(logs[r].rest, log.rest) << r;
         uint64_t sum = 0;
         int32_t chosen = 0;
         for (;; ++chosen)
-          if ((sum += weight_of(x[r][static_cast<size_t>(chosen)], largest)) > threshold_of(rows[r].bits, total)) break;
+          if ((sum += weight_of(x[r][static_cast<size_t>(chosen)], largest, scale)) > threshold_of(rows[r].bits, total))
+            break;
         EXPECT_EQ(rows[r].chosen, chosen) << r;
       }
     }

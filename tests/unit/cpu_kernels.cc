@@ -81,8 +81,10 @@ void check_write_chosen(const Kernels& kernels, uint64_t seed) {
   const std::vector<float> scores = draw_scores(random, static_cast<int32_t>(candidates));
   std::vector<uint32_t> places, order(candidates);
   std::vector<int64_t> next(300);
+  const int bits = number_bits(static_cast<uint32_t>(random.among({5, 1 << 20, (1 << 20) + 1, SIDBEAM_MAX_CODES})));
   for (size_t i = 0; i < candidates; ++i)
-    places.push_back(place_of(static_cast<int32_t>(random.below(300)), static_cast<uint32_t>(random.below(1 << 20))));
+    places.push_back(place_of(static_cast<int32_t>(random.below(256)),
+                              static_cast<uint32_t>(random.below(int64_t{1} << bits)), bits));
   for (int64_t& state : next) state = random.one_in(3) ? -1 : static_cast<int64_t>(random.engine() >> 1);
   std::iota(order.begin(), order.end(), 0U);
   std::shuffle(order.begin(), order.end(), random.engine);
@@ -91,15 +93,15 @@ void check_write_chosen(const Kernels& kernels, uint64_t seed) {
   std::vector<int64_t> states(n + 1, -7);
   kernels.write_chosen(
       {scores.data(), places.data(), order.data(), static_cast<int32_t>(n)}, next.data(),
-      {got_scores.data(), parents.data(), tokens.data(), old_parents.data(), old_tokens.data(), states.data()});
+      {got_scores.data(), parents.data(), tokens.data(), old_parents.data(), old_tokens.data(), states.data(), bits});
   EXPECT_EQ(parents, old_parents);
   EXPECT_EQ(tokens, old_tokens);
   for (size_t m = 0; m < n; ++m) {
     const uint32_t place = places[order[m]];
     EXPECT_EQ(got_scores[m], scores[order[m]]) << m;
-    EXPECT_EQ(parents[m], beam_of(place)) << m;
-    EXPECT_EQ(static_cast<uint32_t>(tokens[m]), number_of(place)) << m;
-    EXPECT_EQ(states[m], next[static_cast<size_t>(beam_of(place))]) << m;
+    EXPECT_EQ(parents[m], beam_of(place, bits)) << m;
+    EXPECT_EQ(static_cast<uint32_t>(tokens[m]), number_of(place, bits)) << m;
+    EXPECT_EQ(states[m], next[static_cast<size_t>(beam_of(place, bits))]) << m;
   }
   EXPECT_TRUE(got_scores[n] == 7.0F && parents[n] == -7 && tokens[n] == -7 && states[n] == -7);
 }

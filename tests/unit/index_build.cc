@@ -118,8 +118,8 @@ TEST(IndexBuild, BadConfigurationsNameTheField) {
     change(config);
     EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, text, Builder(config, 1, default_allocator()));
   };
-  expect("levels is 0, expected 1 to 64", [](auto& c) { c.levels = 0; });
-  expect("levels is 65, expected 1 to 64", [](auto& c) { c.levels = 65; });
+  expect("levels is 0, expected 1 to 255", [](auto& c) { c.levels = 0; });
+  expect("levels is 256, expected 1 to 255", [](auto& c) { c.levels = 256; });
   expect("codes is NULL", [](auto& c) { c.codes = nullptr; });
   expect("variable_length is 2", [](auto& c) { c.variable_length = 2; });
   expect("id_type is 3", [](auto& c) { c.id_type = 3; });
@@ -128,9 +128,11 @@ TEST(IndexBuild, BadConfigurationsNameTheField) {
   expect("threads is -1", [](auto& c) { c.threads = -1; });
   expect("memory_limit_bytes is -1", [](auto& c) { c.memory_limit_bytes = -1; });
   catalogue.codes = {4, 0};
-  expect("codes[1] is 0, expected 1 to 1048576", [](auto&) {});
-  catalogue.codes = {4, 1 << 20};
-  expect("codes[1] is 1048576, expected 1 to 1048575", [](auto& c) { c.variable_length = 1; });
+  expect("codes[1] is 0, expected 1 to 16777216", [](auto&) {});
+  catalogue.codes = {4, (1 << 24) + 1};
+  expect("codes[1] is 16777217, expected 1 to 16777216", [](auto&) {});
+  catalogue.codes = {4, 1 << 24};
+  expect("codes[1] is 16777216, expected 1 to 16777215", [](auto& c) { c.variable_length = 1; });
 }
 
 TEST(IndexBuild, BadRowsAreNamedAndNothingOfTheirCallIsAdded) {

@@ -164,8 +164,8 @@ TEST_F(OpenTest, CountsThatDisagreeAreCorrupt) {
   expect_header_fault(SIDBEAM_CORRUPT, "longest is 4, expected at most 3", [](auto& h) { h.longest = 4; });
   expect_header_fault(SIDBEAM_CORRUPT, "shortest is 0, expected at least 1", [](auto& h) { h.shortest = 0; });
   expect_header_fault(SIDBEAM_CORRUPT, "codes of level 1 is 0", [](auto& h) { h.shape.level[1].codes = 0; });
-  expect_header_fault(SIDBEAM_CORRUPT, "codes of level 1 is 1048576",
-                      [](auto& h) { h.shape.level[1].codes = 1 << 20; });
+  expect_header_fault(SIDBEAM_CORRUPT, "codes of level 1 is 16777216",
+                      [](auto& h) { h.shape.level[1].codes = 1 << 24; });
   expect_header_fault(SIDBEAM_CORRUPT, "nodes of level 0 is 2, expected exactly 1",
                       [](auto& h) { h.shape.level[0].nodes = 2; });
   expect_header_fault(SIDBEAM_CORRUPT, "edges of level 2", [](auto& h) { h.shape.level[2].edges = ~uint64_t{0}; });
@@ -174,7 +174,7 @@ TEST_F(OpenTest, CountsThatDisagreeAreCorrupt) {
   expect_header_fault(SIDBEAM_CORRUPT, "max_children of level 0", [](auto& h) { h.shape.level[0].max_children = 82; });
   expect_header_fault(SIDBEAM_CORRUPT, "sids is 73, expected exactly 72",
                       [](auto& h) { h.shape.sids = h.shape.items++; });
-  expect_header_fault(SIDBEAM_CORRUPT, "levels, expected 1 to 64", [](auto& h) { h.shape.levels = 0; });
+  expect_header_fault(SIDBEAM_CORRUPT, "levels, expected 1 to 255", [](auto& h) { h.shape.levels = 0; });
   expect_header_fault(SIDBEAM_CORRUPT, "unknown id type 9", [](auto& h) { h.shape.id_type = static_cast<IdType>(9); });
 }
 

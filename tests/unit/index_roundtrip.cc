@@ -69,7 +69,7 @@ void expect_strangers_absent(const TestCatalogue& catalogue, const Index& index,
     const auto place = model.sids.find(padded);
     const int64_t expected = place == model.sids.end() ? -1 : std::distance(model.sids.begin(), place);
     EXPECT_EQ(find_sid(index.view, sid.data(), static_cast<int>(length)), expected);
-    sid[random() % length] = random() % 2 == 0 ? -1 : catalogue.codes[0] + (1 << 20);
+    sid[random() % length] = random() % 2 == 0 ? -1 : catalogue.codes[0] + SIDBEAM_MAX_CODES;
     EXPECT_EQ(find_sid(index.view, sid.data(), static_cast<int>(length)), -1);
     const OrdinalRange none = prefix_ordinals(index.view, sid.data(), static_cast<int>(length));
     EXPECT_EQ(none.lo, none.hi);
@@ -122,8 +122,8 @@ TEST(IndexRoundTrip, RandomCataloguesComeBackWhole) {
 
 // Keys of one word, of two, and of the most there are; and codes at both ends of their range.
 TEST(IndexRoundTrip, KeysOfAnyWidthSort) {
-  for (const int levels : {1, 3, 6, 13, 64}) {
-    for (const int32_t codes : {1, 2, 2048, 1 << 20}) {
+  for (const int levels : {1, 3, 6, 13, 64, kMaxLevels}) {
+    for (const int32_t codes : {1, 2, 2048, 1 << 20, SIDBEAM_MAX_CODES}) {
       for (const bool variable : {false, true}) {
         SCOPED_TRACE(::testing::Message() << levels << " levels of " << codes << (variable ? ", variable" : ""));
         TestCatalogue catalogue;

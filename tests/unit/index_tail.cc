@@ -109,7 +109,7 @@ TEST(Tail, OnlyItsOwnStatesAreStates) {
         const int64_t other = word ^ static_cast<int64_t>(uint64_t{1} << bit);
         ASSERT_EQ(is_trie_state(index.view, other), states.count(other) != 0) << word << " bit " << bit;
       }
-      for (const int64_t step : {int64_t{1}, int64_t{1} << kOrdinalBits, int64_t{1} << 56}) {
+      for (const int64_t step : {int64_t{1}, int64_t{1} << kOrdinalBits, int64_t{1} << kLevelShift}) {
         ASSERT_EQ(is_trie_state(index.view, word + step), states.count(word + step) != 0) << word << " + " << step;
         ASSERT_EQ(is_trie_state(index.view, word - step), states.count(word - step) != 0) << word << " - " << step;
       }
@@ -146,8 +146,9 @@ TEST(Tail, IsNotThereWhereNoLevelQualifies) {
 
 TEST(Tail, OneSidIsATail) {
   TestCatalogue catalogue;
-  catalogue.codes = {1, 8, 1 << 20};
-  catalogue.pairs = {{{0, 7, (1 << 20) - 1}, 42, "", 0}, {{0, 7, (1 << 20) - 1}, 43, "", 0}};
+  constexpr int32_t kLast = SIDBEAM_MAX_CODES - 1;
+  catalogue.codes = {1, 8, SIDBEAM_MAX_CODES};
+  catalogue.pairs = {{{0, 7, kLast}, 42, "", 0}, {{0, 7, kLast}, 43, "", 0}};
   const Index index = compact(catalogue);
   ASSERT_TRUE(has_tail(index));
   expect_verified(index);

@@ -96,9 +96,9 @@ TEST(Trie, StatesThatNothingMadeAreNone) {
   const int64_t at_one = next_state(index.view, 0, 0), ended = next_state(index.view, at_one, 2);
   for (const int64_t word : {int64_t{0}, at_one, ended}) EXPECT_TRUE(is_trie_state(index.view, word)) << word;
   EXPECT_TRUE(is_ended(ended));
-  const int64_t end_bit = int64_t{1} << 55;
+  const int64_t end_bit = int64_t{1} << kEndedShift;
   for (const int64_t word : {int64_t{-1}, end_bit, at_one | end_bit, ended ^ end_bit, int64_t{1} << 48,
-                             at_one | int64_t{1} << 52, at_one | int64_t{1} << 53, at_one + 99})
+                             at_one | int64_t{1} << kKindShift, at_one | int64_t{2} << kKindShift, at_one + 99})
     EXPECT_FALSE(is_trie_state(index.view, word)) << word;
 }
 

@@ -52,9 +52,9 @@ TEST(SupportHashing, IsXxh3WhateverTheMachine) {
 TEST(SupportHashing, RowsInColumnsAreHashedAsIfTheyLayTogether) {
   constexpr size_t kStride = 45;
   std::mt19937_64 random(6);
-  std::vector<uint32_t> columns(64 * kStride);
+  std::vector<uint32_t> columns(255 * kStride);
   for (uint32_t& word : columns) word = static_cast<uint32_t>(random());
-  for (size_t words = 1; words <= 64; ++words) {
+  for (size_t words = 1; words <= 255; ++words) {
     for (const size_t count : {size_t{1}, size_t{7}, size_t{8}, size_t{43}}) {
       SCOPED_TRACE(std::to_string(words) + " words of " + std::to_string(count));
       const uint64_t seed = count == 7 ? 0 : random();

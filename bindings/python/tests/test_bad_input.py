@@ -256,7 +256,7 @@ def test_constraint_set_calls(index: sidbeam.Index) -> None:
         (lambda: constraints.prefixes([(0,)], [1, 1]), r"lengths has shape \(2,\), expected \(1,\)"),
         (lambda: constraints.mask(zeros(2, 3), states), "logits has 3 columns, expected at least 4"),
         (lambda: constraints.mask(zeros(2, 4), states, which=[0, 7]), r"which\[1\] is 7, expected 0..0"),
-        (lambda: constraints.topk(zeros(2, 4), states, 0), "k is 0, expected 1..1048576"),
+        (lambda: constraints.topk(zeros(2, 4), states, 0), "k is 0, expected 1..16777216"),
         (lambda: constraints.topk(zeros(2, 4), states.astype(F32), 1), "states has dtype float32, expected int64"),
         (lambda: constraints.advance(states, [1, 2], parents=[0]), r"parents has shape \(1,\), expected \(2,\)"),
         (lambda: constraints.bitmask(states, out=np.zeros((2, 0), np.int32)), "words_per_row is 0, expected at least"),

@@ -64,9 +64,9 @@ def test_a_hash_seed_is_part_of_what_makes_the_same_bytes(tmp_path: Path) -> Non
 
 def test_refused_options() -> None:
     for options, message in (
-        (dict(codes=[]), "levels is 0, expected 1 to 64"),
-        (dict(codes=[0]), r"codes\[0\] is 0, expected 1 to 1048576"),
-        (dict(codes=[4] * 65), "levels is 65, expected 1 to 64"),
+        (dict(codes=[]), "levels is 0, expected 1 to 255"),
+        (dict(codes=[0]), r"codes\[0\] is 0, expected 1 to 16777216"),
+        (dict(codes=[4] * 256), "levels is 256, expected 1 to 255"),
         (dict(codes=[4], kinds="heap"), "Kind is 'heap', expected one of 'trie', 'sorted', 'hash', 'compact_trie'"),
         (dict(codes=[4], collisions="x"), "Collisions is 'x'"),
         (dict(codes=[4], threads=-1), "threads is -1, expected 0 to 1024"),

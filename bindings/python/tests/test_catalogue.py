@@ -132,7 +132,7 @@ def test_polars() -> None:
 @pytest.mark.parametrize(
     "sids, options, message",
     [
-        ([], {}, "levels is 0, expected 1 to 64"),
+        ([], {}, "levels is 0, expected 1 to 255"),
         ([[]], {}, r"sids\[0\] has 0 codes, expected as many as the others"),
         ([1, 2], {}, "sids are not sequences of codes"),
         (np.zeros(3, np.int32), {}, r"sids have shape \(3,\), expected \[items, levels\]"),

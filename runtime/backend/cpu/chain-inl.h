@@ -101,6 +101,7 @@ HWY_INLINE bool score_tokens(const Chain& chain, int32_t at, const uint32_t* edg
     hn::StoreU(log_mass, d, out.log_masses + at);
   }
   if (!hn::AllTrue(d, is_good)) return false;
+  // Codes are of 16 bits here, so that numbers have no more than kNumberBits.
   const auto place = hn::ShiftLeft<kNumberBits>(hn::Add(hn::BitCast(du, beam), hn::Set(du, chain.first_beam)));
   hn::StoreU(score, d, out.scores + at);
   hn::StoreU(hn::Or(place, token), du, out.places + at);

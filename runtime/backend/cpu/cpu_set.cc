@@ -146,12 +146,17 @@ float temperature_of(const SetSampling& how, int64_t i) {
   return how.inverse_temperatures != nullptr ? how.inverse_temperatures[i] : 0.0F;
 }
 
-void check_entries(const SamplingCall& call, const SetSampling& how, int64_t columns) {
+void check_entries(const SamplingCall& call, const SetSampling& how, int64_t columns, uint32_t codes) {
   for (int64_t i = 0; i < call.count; ++i) {
     check_inverse_temperature({"inverse_temperatures", i, temperature_of(how, i), "1"});
-    if (!can_truncate(sampling_of(call, how.arrays, i, 1).truncation, columns))
+    const Truncation truncation = sampling_of(call, how.arrays, i, 1).truncation;
+    if (!can_truncate(truncation, columns))
       fail(SIDBEAM_INVALID_ARGUMENT, "logits.columns is %lld, expected at most %lld with top-k or top-p (row %lld)",
            static_cast<long long>(columns), static_cast<long long>(kMostTruncated), static_cast<long long>(i));
+    if (!can_truncate(truncation, codes))
+      fail(SIDBEAM_INVALID_ARGUMENT,
+           "the set has a level of %u codes, expected at most %lld with top-k or top-p (row %lld)", codes,
+           static_cast<long long>(kMostTruncated), static_cast<long long>(i));
   }
 }
 
@@ -159,7 +164,7 @@ void write_topk(const StateRow& row, const Selection& selection, int32_t count, 
                 float* log_probs, int64_t* next) {
   for (int32_t j = 0; j < k; ++j) {
     const bool there = j < count;
-    const uint32_t code = there ? number_of(selection.places()[j]) : 0;
+    const uint32_t code = there ? selection.places()[j] : 0;
     codes[j] = there ? static_cast<int32_t>(code) : -1;
     log_probs[j] = there ? selection.scores()[j] : -std::numeric_limits<float>::infinity();
     if (next != nullptr) next[j] = there ? next_state(*row.index, row.state, code) : kDeadState;
@@ -230,7 +235,7 @@ class CpuSet final : public SetBackend {
               const sidbeam_sampled& out) const override {
     check_which(call);
     const SamplingCall checks{SIDBEAM_MODE_SAMPLE, 1, call.count, 0};
-    check_entries(checks, how, rows.columns);
+    check_entries(checks, how, rows.columns, codes_);
     const auto workspace = spares_.take([&] { return RowWorkspace(kernels_, allocator_, {0, 0, 0, codes_, true}); });
     for (int64_t i = 0; i < call.count; ++i) {
       const SlotSampling sampling = sampling_of(checks, how.arrays, i, 1);

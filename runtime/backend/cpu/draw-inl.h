@@ -20,13 +20,12 @@ namespace sidbeam::cpu::HWY_NAMESPACE {
 using U64 = hn::Repartition<uint64_t, F32>;
 
 // exp(x - largest), as power_below() has it. The power of two is added to the exponent, which is the product where all
-// are normal numbers, and leaves more to the units that multiply; kOctaves more cost nothing.
-template <int kOctaves = 0>
-HWY_INLINE Floats powers_below(Floats x, Floats largest) {
+// are normal numbers, and leaves more to the units that multiply; octaves more, or fewer, cost nothing.
+HWY_INLINE Floats powers_below(Floats x, Floats largest, int more_octaves = 0) {
   const F32 d;
   const I32 di;
   const Floats below = hn::Max(hn::Sub(x, largest), hn::Set(d, kLeastExponent)), scale = hn::Set(d, kLog2E);
-  const Floats magic = hn::Set(d, kRoundMagic + kOctaves), octaves = fma(below, scale, magic);
+  const Floats magic = hn::Set(d, kRoundMagic + static_cast<float>(more_octaves)), octaves = fma(below, scale, magic);
   const Floats p = exp2_near_zero(fused_mul_sub(below, scale, hn::Sub(octaves, magic)));
   return hn::BitCast(d, hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::BitCast(di, octaves))));
 }
@@ -89,14 +88,15 @@ HWY_INLINE Floats load_first(const float* x, int64_t n) {
 inline constexpr int kPowerOctaves = HWY_TARGET == HWY_AVX3 ? kWeightBits : 0;
 
 // Those beyond n, up to the end of a vector, are 0.
-HWY_INLINE void write_powers(const float* x, int64_t n, float largest, float* powers) {
+HWY_INLINE void write_powers(const float* x, int64_t n, float largest, int bits, float* powers) {
   const F32 d;
   const Floats top = hn::Set(d, largest);
+  const int octaves = kPowerOctaves + bits - kWeightBits;
   int64_t i = 0;
-  for (; i + kWidth <= n; i += kWidth) hn::StoreU(powers_below<kPowerOctaves>(hn::LoadU(d, x + i), top), d, powers + i);
+  for (; i + kWidth <= n; i += kWidth) hn::StoreU(powers_below(hn::LoadU(d, x + i), top, octaves), d, powers + i);
   if (i == n) return;
   const auto is_there = hn::FirstN(d, static_cast<size_t>(n - i));
-  hn::StoreU(hn::IfThenElseZero(is_there, powers_below<kPowerOctaves>(load_first(x + i, n - i), top)), d, powers + i);
+  hn::StoreU(hn::IfThenElseZero(is_there, powers_below(load_first(x + i, n - i), top, octaves)), d, powers + i);
 }
 
 #if HWY_TARGET == HWY_AVX3
@@ -146,9 +146,9 @@ HWY_INLINE hn::Vec<U64> sums_of_rows(const uint64_t* square) {
 }
 
 // In two passes: in one, the core has too few operations of the next vectors in sight, and takes a third longer.
-inline uint64_t weigh(const float* x, int64_t n, float largest, float* powers, uint64_t* cumulative) {
+inline uint64_t weigh(const float* x, int64_t n, float largest, int bits, float* powers, uint64_t* cumulative) {
   const U64 d64;
-  write_powers(x, n, largest, powers);
+  write_powers(x, n, largest, bits, powers);
   HWY_ALIGN uint64_t square[kSums * kSums], sums[kSums];
   uint64_t total = 0;
   int64_t i = 0;
@@ -230,10 +230,10 @@ HWY_INLINE int64_t choose_in_block(const float* powers, int64_t n, uint64_t thre
 }
 #endif
 #else
-inline uint64_t weigh(const float* x, int64_t n, float largest, float* powers, uint64_t* cumulative) {
+inline uint64_t weigh(const float* x, int64_t n, float largest, int bits, float* powers, uint64_t* cumulative) {
   uint64_t total = 0;
   for (int64_t i = 0; i < n; ++i) {
-    powers[i] = power_below(x[i], largest);
+    powers[i] = power_below(x[i], largest) * weight_scale(bits);
     cumulative[i / kDrawBlock] = total += weight_of_power(powers[i]);
   }
   return total;

@@ -3,13 +3,14 @@
 
 namespace sidbeam::cpu {
 
-RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, RowWorkspace& workspace,
+RowOutcome weigh_children(const SlotPlan& plan, const RowChildren& children, RowWorkspace& workspace,
                           WeighedChildren& weighed) {
   const RowOutcome outcome = outcome_of_largest(children.largest);
   if (outcome != RowOutcome::kReady) return outcome;
-  weighed.total = kernels.weigh(children.x, children.count, children.largest, workspace.draw.powers.data(),
-                                workspace.draw.cumulative.data());
-  weighed.log = log_of_weights(weighed.total, children.largest);
+  const int bits = weight_bits(symbols_at(*plan.index, plan.level));
+  weighed.total = plan.kernels->weigh(children.x, children.count, children.largest, bits, workspace.draw.powers.data(),
+                                      workspace.draw.cumulative.data());
+  weighed.log = log_of_weights(weighed.total, children.largest, bits);
   return outcome;
 }
 
@@ -18,7 +19,7 @@ RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace
   RowOutcome outcome = find_children(plan, task, workspace, counters, listed.children);
   if (outcome != RowOutcome::kReady) return outcome;
   WeighedChildren weighed;
-  outcome = weigh_children(*plan.kernels, listed.children, workspace, weighed);
+  outcome = weigh_children(plan, listed.children, workspace, weighed);
   if (outcome != RowOutcome::kReady) return outcome;
   listed.total = weighed.total;
   listed.row = task.row;

@@ -29,7 +29,7 @@ struct Drawn {
 };
 
 // Weighs children that are listed in the workspace. Nothing is weighed unless the outcome is kReady.
-RowOutcome weigh_children(const Kernels& kernels, const RowChildren& children, RowWorkspace& workspace,
+RowOutcome weigh_children(const SlotPlan& plan, const RowChildren& children, RowWorkspace& workspace,
                           WeighedChildren& weighed);
 // Lists and weighs a row's children. kEmpty: no draw from it lives.
 RowOutcome list_row(const SlotPlan& plan, RowTask& task, RowWorkspace& workspace, StepCounters& counters,

@@ -37,7 +37,7 @@ inline float largest_number(const float* x, int64_t n) {
 }
 
 // log_of_weights(), operation by operation.
-inline void log_totals(const DrawnRow* rows, int32_t n, LogSum* logs) {
+inline void log_totals(const DrawnRow* rows, int32_t n, int bits, LogSum* logs) {
   const F64 d;
   const hn::Rebind<float, F64> df;
   constexpr auto kLanes = static_cast<int32_t>(hn::MaxLanes(F64()));
@@ -49,7 +49,7 @@ inline void log_totals(const DrawnRow* rows, int32_t n, LogSum* logs) {
       totals[i] = static_cast<double>(static_cast<int64_t>(row.total));
       largest[i] = static_cast<double>(row.largest);
     }
-    const Doubles log = hn::Sub(log_of_each(hn::Load(d, totals)), hn::Set(d, kWeightBits * kLn2));
+    const Doubles log = hn::Sub(log_of_each(hn::Load(d, totals)), hn::Set(d, bits * kLn2));
     const Doubles ref = hn::Load(d, largest);
     const auto rounded = hn::DemoteTo(df, hn::Add(ref, log));
     hn::Store(rounded, df, refs);
@@ -58,16 +58,16 @@ inline void log_totals(const DrawnRow* rows, int32_t n, LogSum* logs) {
   }
 }
 
-inline void draw_rows(DrawnRow* rows, int32_t n, uint64_t* cumulative, LogSum* logs) {
+inline void draw_rows(DrawnRow* rows, int32_t n, int bits, uint64_t* cumulative, LogSum* logs) {
   for (int32_t i = 0; i < n; ++i) rows[i].largest = largest_number(rows[i].x, rows[i].count);
   for (int32_t i = 0; i < n; ++i) {
     DrawnRow& row = rows[i];
     if (outcome_of_largest(row.largest) != RowOutcome::kReady) continue;
     row.cumulative = cumulative;
-    row.total = weigh(row.x, row.count, row.largest, row.x, cumulative);
+    row.total = weigh(row.x, row.count, row.largest, bits, row.x, cumulative);
     cumulative += (row.count + kDrawBlock - 1) / kDrawBlock;
   }
-  log_totals(rows, n, logs);
+  log_totals(rows, n, bits, logs);
   for (int32_t i = 0; i < n; ++i) {
     DrawnRow& row = rows[i];
     if (row.total == 0) continue;

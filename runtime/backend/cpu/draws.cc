@@ -220,7 +220,8 @@ void draw_copied(const Group& group, const uint64_t* bits) {
   int32_t n = 0;
   for (int32_t i = 0; i < group.n; ++i)
     if (draw.copies[i].done) draw.rows[n++] = copied_row(group, i, bits[i]);
-  group.plan.kernels->draw_rows(draw.rows.data(), n, draw.cumulative.data(), weights);
+  const int unit = weight_bits(symbols_at(*group.plan.index, group.plan.level));
+  group.plan.kernels->draw_rows(draw.rows.data(), n, unit, draw.cumulative.data(), weights);
   n = 0;
   for (int32_t i = 0; i < group.n; ++i) {
     if (!draw.copies[i].done) continue;

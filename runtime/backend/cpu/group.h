@@ -31,6 +31,7 @@ struct Group {
   bool skips_none() const {
     return !job.may_skip || selection().threshold() == -std::numeric_limits<float>::infinity();
   }
+  uint32_t place(int32_t m, uint32_t number) const { return place_of(m, number, plan.number_bits); }
   // Offsets of the elements of beam m's children; only if the rows hold nothing else.
   const int64_t* children_of(int32_t m) const { return job.child_offsets + slot.batch * job.beams + m; }
   RowPlace row_of(int32_t m) const {
@@ -49,6 +50,7 @@ inline SlotPlan plan_for(const Kernels& kernels, const StepJob& job, const SlotS
   plan.kernels = &kernels;
   plan.index = slot.index;
   plan.level = slot.level;
+  plan.number_bits = number_bits(symbols_at(*slot.index, slot.level));
   plan.strategy = job.strategy;
   plan.top_k = job.top_k;
   plan.columns = job.columns[slot.level];
@@ -111,7 +113,7 @@ inline void fill_task(const Group& group, int32_t i, RowTask& task) {
   task.node = state_node(slot.states[m]);
   if (uses_columns(group.plan.strategy)) task.range_end = slot.range_ends[m];
   task.row.score = slot.scores[m];
-  task.row.place_base = place_of(m, 0);
+  task.row.place_base = group.place(m, 0);
   if (!group.plan.sums_ahead()) return;
   if (lane.maxima != nullptr) task.maxima = lane.maxima + i * lane.workspace.maxima_room;
   task.row.normalizer = lane.logs[i];

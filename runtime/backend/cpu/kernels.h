@@ -199,6 +199,7 @@ struct BeamsOut {
   int32_t *parents = nullptr, *tokens = nullptr;
   int32_t *history_parents = nullptr, *history_tokens = nullptr;
   int64_t* states = nullptr;
+  int32_t number_bits = 0;  // of places
 };
 
 // The best candidates of a step: parent beam, code, and the state that follows, or kDeadState.
@@ -228,16 +229,16 @@ struct Kernels {
   int32_t (*gather)(const Elements& elements, int64_t first_column, const TokenList& list, uint32_t codes, float* x,
                     uint32_t* tokens, float* top);
   // Writes the power of each x (backend/draw.h) in a unit that depends on the target, none of them above `largest`, and
-  // the sums of all weights up to the end of each block of kDrawBlock. Returns the sum of all. `x` and `powers`, which
-  // may be the same, have room up to a multiple of kVectorSlack.
-  uint64_t (*weigh)(const float* x, int64_t n, float largest, float* powers, uint64_t* cumulative);
+  // the sums of all weights, of `bits`, up to the end of each block of kDrawBlock. Returns the sum of all. `x` and
+  // `powers`, which may be the same, have room up to a multiple of kVectorSlack.
+  uint64_t (*weigh)(const float* x, int64_t n, float largest, int bits, float* powers, uint64_t* cumulative);
   // For the 64 random bits of each draw: the first of n numbers, weighed so, with which the sum of their weights
   // exceeds the threshold of the bits (threshold_of).
   void (*choose)(const float* powers, const uint64_t* cumulative, int64_t n, uint64_t total, const uint64_t* bits,
                  int32_t draws, int32_t* chosen);
-  // Draws from each of n rows, whose x have room up to a multiple of kVectorSlack. `cumulative` has room for all their
-  // blocks; the logarithm of each row's weights (log_of_weights) goes to `logs`.
-  void (*draw_rows)(DrawnRow* rows, int32_t n, uint64_t* cumulative, LogSum* logs);
+  // Draws from each of n rows, whose x have room up to a multiple of kVectorSlack, by weights of `bits`. `cumulative`
+  // has room for all their blocks; the logarithm of each row's weights (log_of_weights) goes to `logs`.
+  void (*draw_rows)(DrawnRow* rows, int32_t n, int bits, uint64_t* cumulative, LogSum* logs);
   // The number of x that are at least a threshold, and if `largest` is given their weights; none is NaN.
   Above (*above)(const float* x, int64_t n, float threshold, const float* largest);
   // Writes the numbers of these x, rising, and returns how many they are.

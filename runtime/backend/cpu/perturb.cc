@@ -24,7 +24,7 @@ RowOutcome normalize_over(const Group& group, const RowChildren& children, RowSc
     return use_computed(row);
   }
   WeighedChildren weighed;
-  const RowOutcome outcome = weigh_children(kernels, children, workspace, weighed);
+  const RowOutcome outcome = weigh_children(group.plan, children, workspace, weighed);
   row.normalizer = weighed.log;
   row.clamp = true;
   return outcome;
@@ -57,7 +57,7 @@ void perturb_row(const Group& group, int32_t i) {
   const SlotStep& slot = group.slot;
   const StochasticBeams& beams = slot.stochastic;
   const int32_t m = group.first + i;
-  if (is_ended(slot.states[m])) return group.selection().push(beams.perturbed[m], place_of(m, 0));
+  if (is_ended(slot.states[m])) return group.selection().push(beams.perturbed[m], group.place(m, 0));
   Lane& lane = group.lane;
   RowTask task;
   int32_t count = 0;
@@ -70,7 +70,7 @@ void perturb_row(const Group& group, int32_t i) {
   RowWorkspace& workspace = lane.workspace;
   row.earliest = group.plan.kernels->perturb(row.score, node, workspace.tokens.data(), count, workspace.x.data(),
                                              workspace.draw.exponentials.data());
-  group.selection().append({0.0F, {}, false, place_of(m, 0)}, workspace.x.data(), workspace.tokens.data(), count);
+  group.selection().append({0.0F, {}, false, group.place(m, 0)}, workspace.x.data(), workspace.tokens.data(), count);
 }
 
 // x of a code of a beam's row.
@@ -151,13 +151,14 @@ int32_t write_perturbed(const Kernels& kernels, const StepJob& job, const SlotSt
   int32_t ended = 0;
   for (int32_t m = 0; m < count; ++m) {
     const uint32_t place = chosen.places[chosen.order[m]];
-    const int32_t parent = beam_of(place);
+    const int32_t parent = beam_of(place, plan.number_bits);
+    const uint32_t code = number_of(place, plan.number_bits);
     const StochasticBeam& before = lane.before[parent];
     const bool stays = is_ended(before.state.state);
     slot.parents[m] = parent;
-    slot.tokens[m] = stays ? -1 : static_cast<int32_t>(number_of(place));
+    slot.tokens[m] = stays ? -1 : static_cast<int32_t>(code);
     slot.stochastic.perturbed[m] = chosen.scores[chosen.order[m]];
-    write_beam(slot, m, stays ? before : beam_after(group, before, parent, number_of(place)));
+    write_beam(slot, m, stays ? before : beam_after(group, before, parent, code));
     slot.stochastic.log_inclusions[m] = log_inclusion_of(slot.scores[m], *slot.stochastic.threshold);
     ended += is_ended(slot.states[m]) ? 1 : 0;
   }

@@ -43,6 +43,7 @@ struct SlotPlan {
   const Kernels* kernels = nullptr;
   const IndexView* index = nullptr;
   int32_t level = 0, strategy = 0, top_k = 0;
+  int32_t number_bits = kNumberBits;  // of places
   Truncation truncation;
   LevelColumns columns;
   int64_t column_count = 0;

@@ -22,7 +22,7 @@ void take_row(const Group& group, int32_t i) {
   Lane& lane = group.lane;
   const int32_t m = group.first + i;
   if (!is_live(slot.states[m])) return;
-  if (is_ended(slot.states[m])) return group.selection().push(slot.scores[m], place_of(m, 0));
+  if (is_ended(slot.states[m])) return group.selection().push(slot.scores[m], group.place(m, 0));
   if (group.may_skip(m)) {
     ++lane.counters.rows_skipped;
     return;
@@ -93,7 +93,7 @@ int32_t push_each(const Group& group, const ChildRows rows, const uint32_t* only
     const float x = float_of(elements[number * rows.stride + only[i]]);
     const LogSum normalizer = rows.sums != nullptr ? rows.sums[i] : LogSum{lse != nullptr ? *lse : 0.0F, 0.0F};
     const float score = score_of_one({before[i], normalizer, rows.sums != nullptr, 0}, x);
-    const uint32_t place = place_of(group.first + i, only[i]);
+    const uint32_t place = group.place(group.first + i, only[i]);
     if (!(x < kInfinity && std::fabs(normalizer.ref) < kInfinity && std::fabs(score) < kInfinity)) {
       note_odd(group, group.first + i, rows, lse, x);
     } else if (room.count > 0) {

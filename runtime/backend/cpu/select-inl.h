@@ -158,9 +158,9 @@ inline void write_each(const Chosen& chosen, const int64_t* next, const BeamsOut
   for (int32_t m = 0; m < chosen.count; ++m) {
     const uint32_t number = chosen.order[m], place = chosen.places[number];
     out.scores[m] = chosen.scores[number];
-    out.parents[m] = out.history_parents[m] = beam_of(place);
-    out.tokens[m] = out.history_tokens[m] = static_cast<int32_t>(number_of(place));
-    out.states[m] = next[beam_of(place)];
+    out.parents[m] = out.history_parents[m] = beam_of(place, out.number_bits);
+    out.tokens[m] = out.history_tokens[m] = static_cast<int32_t>(number_of(place, out.number_bits));
+    out.states[m] = next[out.parents[m]];
   }
 }
 
@@ -179,8 +179,8 @@ inline void write_chosen(const Chosen& chosen, const int64_t* next, const BeamsO
     const int32_t at = std::min(m, chosen.count - kWidth);
     const auto number = hn::BitCast(di, hn::LoadU(du, chosen.order + at));
     const auto place = hn::GatherIndex(du, chosen.places, number);
-    const auto parent = hn::BitCast(di, hn::ShiftRight<kNumberBits>(place));
-    const auto token = hn::BitCast(di, hn::And(place, hn::Set(du, (1U << kNumberBits) - 1)));
+    const auto parent = hn::BitCast(di, hn::ShiftRightSame(place, out.number_bits));
+    const auto token = hn::BitCast(di, hn::And(place, hn::Set(du, (1U << out.number_bits) - 1)));
     hn::StoreU(hn::GatherIndex(d, chosen.scores, number), d, out.scores + at);
     for (int32_t* parents : {out.parents, out.history_parents}) hn::StoreU(parent, di, parents + at);
     for (int32_t* tokens : {out.tokens, out.history_tokens}) hn::StoreU(token, di, tokens + at);

@@ -56,6 +56,9 @@ void CpuSession::check_columns(const IndexView& index, const sidbeam_rows& rows,
   if (draws() && !can_truncate(sampled_.slots[slot].truncation, rows.columns))
     fail(SIDBEAM_INVALID_ARGUMENT, "rows.columns is %lld, expected at most %lld with top-k or top-p (slot %d)",
          static_cast<long long>(rows.columns), static_cast<long long>(kMostTruncated), slot);
+  if (draws() && !can_truncate(sampled_.slots[slot].truncation, symbols_at(index, level)))
+    fail(SIDBEAM_INVALID_ARGUMENT, "level %d has %u codes, expected at most %lld with top-k or top-p (slot %d)", level,
+         symbols_at(index, level), static_cast<long long>(kMostTruncated), slot);
 }
 
 // Filled in place: copying fields that were just stored one by one would wait for the stores.

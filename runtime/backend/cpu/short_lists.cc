@@ -78,7 +78,7 @@ void gather_x(const ShortRun& run, int32_t i, ShortList& list) {
 RowOutcome prepare_list(const ShortRun& run, int32_t i, ShortList& list) {
   const Group& group = run.group;
   const int32_t m = run.first + i;
-  list.score = {group.slot.scores[m], {}, true, place_of(m, 0)};
+  list.score = {group.slot.scores[m], {}, true, group.place(m, 0)};
   RowOutcome outcome = RowOutcome::kReady;
   if (group.plan.normalizer == Normalizer::kGiven) outcome = use_given_of(group, m, list.score);
   if (outcome != RowOutcome::kReady || list.count == 0) return outcome;

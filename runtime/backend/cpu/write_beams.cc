@@ -82,7 +82,8 @@ int32_t write_beams(const Kernels& kernels, const StepJob& job, const SlotStep& 
                      slot.tokens,
                      slot.history_parents + history,
                      slot.history_tokens + history,
-                     found.all_only ? slot.states : states};
+                     found.all_only ? slot.states : states,
+                     number_bits(symbols_at(*slot.index, slot.level))};
   kernels.write_chosen(chosen, found.only_next.data(), out);
   if (!found.all_only) write_others(kernels, job, slot, count, found, states, range_ends);
   if (count < job.beams) clear_beams(slot, count, job.beams);

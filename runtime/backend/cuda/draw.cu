@@ -61,7 +61,9 @@ __device__ void open_row(const SessionView& session, const SamplingView& samplin
   shared.parent = beam_at(session, sampling, entry.slot, m);
   shared.draw.row.m = m;
   shared.draw.row.feed = feed_of_beam(session, step, entry, m, shared.draw.row);
-  const bool fits = can_truncate(shared.draw.how.truncation, step.columns);  // which the host cannot see
+  const IndexView& index = *entry.index;
+  const int64_t elements = std::max<int64_t>(step.columns, symbols_at(index, entry.level));
+  const bool fits = can_truncate(shared.draw.how.truncation, elements);  // which the host cannot see
   if (shared.draw.row.feed == Feed::kRow && !fits) shared.draw.row.feed = Feed::kNoRow;
 }
 

@@ -43,29 +43,38 @@ __device__ __forceinline__ float largest_of(uint32_t count, const X& x,
   return BlockFold<float, kThreads>::all(own, Larger(), fold);
 }
 
+// The unit of a row's weights: the largest x, whose weight is 2^bits.
+struct WeightUnit {
+  float largest = 0.0F;
+  int bits = kWeightBits;
+
+  __device__ uint64_t weight(float x) const { return weight_of(x, largest, weight_scale(bits)); }
+};
+
 // The sum of the children's weights, where none of them is to be chosen.
 template <int kThreads, class X>
-__device__ __forceinline__ uint64_t total_weight(uint32_t count, float largest, const X& x,
+__device__ __forceinline__ uint64_t total_weight(uint32_t count, const WeightUnit& unit, const X& x,
                                                  typename BlockFold<uint64_t, kThreads>::Storage& fold) {
   uint64_t own = 0;
-  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) own += weight_of(x(i), largest);
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) own += unit.weight(x(i));
   return BlockFold<uint64_t, kThreads>::all(own, Add(), fold);
 }
 
 struct Weights {
   uint64_t total = 0;
   uint32_t count = 0, share = 1;  // children, and children of a share
-  float largest = 0.0F;           // x
+  WeightUnit unit;
 };
 
 template <int kThreads, class X>
-__device__ __forceinline__ Weights weigh(uint32_t count, float largest, const X& x, ChoiceShared<kThreads>& shared) {
+__device__ __forceinline__ Weights weigh(uint32_t count, const WeightUnit& unit, const X& x,
+                                         ChoiceShared<kThreads>& shared) {
   constexpr uint32_t kOfThread = kShares / kThreads;
-  Weights weights{0, count, (count + kShares - 1) / kShares, largest};
+  Weights weights{0, count, (count + kShares - 1) / kShares, unit};
   for (uint32_t s = static_cast<uint32_t>(thread_id()); s < kShares; s += kThreads) {
     const uint32_t begin = s * weights.share, end = begin + weights.share < count ? begin + weights.share : count;
     uint64_t sum = 0;
-    for (uint32_t i = begin; i < end; ++i) sum += weight_of(x(i), largest);
+    for (uint32_t i = begin; i < end; ++i) sum += unit.weight(x(i));
     shared.through[s] = sum;
   }
   __syncthreads();
@@ -94,7 +103,7 @@ __device__ __forceinline__ uint32_t choose(const Weights& weights, uint64_t bits
   uint32_t i = share * weights.share;
   const uint32_t end = i + weights.share < weights.count ? i + weights.share : weights.count;
   for (uint64_t sum = share > 0 ? through[share - 1] : 0; i + 1 < end; ++i) {
-    sum += weight_of(x(i), weights.largest);
+    sum += weights.unit.weight(x(i));
     if (sum > threshold) break;
   }
   return i;

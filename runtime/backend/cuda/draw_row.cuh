@@ -77,9 +77,11 @@ __device__ __forceinline__ RowOutcome list_row(int32_t normalization, int32_t to
   const float largest = largest_of<kThreads>(count, x, shared.choice.fold);
   outcome = outcome_of_largest(largest);
   if (outcome != RowOutcome::kReady) return outcome;
-  const Weights weights = weigh<kThreads>(count, largest, x, shared.choice);
+  const Children& children = shared.row.children;
+  const int bits = weight_bits(symbols_at(*children.index, children.level));
+  const Weights weights = weigh<kThreads>(count, {largest, bits}, x, shared.choice);
   if (thread_id() == 0) {
-    const LogSum valid = log_of_weights(weights.total, largest);
+    const LogSum valid = log_of_weights(weights.total, largest, bits);
     ListedRow& listed = shared.listed;
     if (normalization == SIDBEAM_NORMALIZE_VALID && shared.row.lse == nullptr && shared.kept.all) {
       listed.score.normalizer = valid;

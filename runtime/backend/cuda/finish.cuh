@@ -16,12 +16,15 @@ namespace sidbeam::cuda {
 // Rounds that a warp makes over a group's children between two checks of how full the workspace is.
 inline constexpr int kRounds = 8;
 
+// The codes of a prefix that have room in shared memory for every warp; those of longer ones are in global memory.
+inline constexpr int kSharedPrefix = 64;
+
 // A group that a warp scans, in shared memory as in RowShared.
 struct OpenedGroup {
   BeamRow beam;
   Children children;
   uint32_t begin, end;  // its children
-  int32_t prefix[kMaxLevels];
+  int32_t prefix[kSharedPrefix];
 };
 
 // A candidate that has become beam i.
@@ -246,8 +249,9 @@ class Finish {
     Children children = children_of_beam(session_, entry_, m);
     children.least = note.least;
     if (children.probes && session_.strategy == SIDBEAM_STRATEGY_HASH_FINAL) {
-      tokens_of_beam(history_of(session_, entry_.slot), entry_.level, m, out.prefix);
-      children.prefix = out.prefix;
+      int32_t* const prefix = entry_.level <= kSharedPrefix ? out.prefix : prefix_of_warp();
+      tokens_of_beam(history_of(session_, entry_.slot), entry_.level, m, prefix);
+      children.prefix = prefix;
     }
     out.beam = beam;
     out.children = children;
@@ -255,6 +259,11 @@ class Finish {
     // If the slot was named twice, it may have advanced since the note was made.
     out.end = std::min(note.begin(number_of(chosen) + 1), children.count);
     rank_.open(m, out);
+  }
+
+  __device__ int32_t* prefix_of_warp() const {
+    static_assert(kThreads / kWarp <= kMostOpened);
+    return session_.prefixes + (int64_t{entry_.slot} * kMostOpened + warp_id()) * session_.levels;
   }
 
   // Puts the best k of the workspace's more than k candidates into shared memory; returns a bound that they reach.
@@ -309,15 +318,18 @@ class Finish {
   // Returns the state after a candidate, and writes what no other beam needs any more.
   __device__ BeamState write_beam(uint32_t i, uint64_t key) {
     const uint32_t place = place_of_key(key);
-    const int32_t parent = std::min(beam_of(place), session_.beams - 1);  // as it is, unless the slot was named twice
+    const int bits = entry_.number_bits;
+    // As it is, unless the slot was named twice.
+    const int32_t parent = std::min(beam_of(place, bits), session_.beams - 1);
+    const uint32_t number = number_of(place, bits);
     const int64_t first = beams_at(session_, entry_.slot), before = session_.states[first + parent];
     BeamState next{before, 0};
     int32_t token = -1;
     uint32_t code = 0;
     if (!is_ended(before)) {
       const Children children = children_of_beam(session_, entry_, parent);
-      if (number_of(place) < children.count) children.at_number(number_of(place), code);
-      next = children.next(number_of(place), code);
+      if (number < children.count) children.at_number(number, code);
+      next = children.next(number, code);
       token = static_cast<int32_t>(code);
     } else if (uses_columns(session_.strategy)) {
       next.range_end = session_.range_ends[first + parent];

@@ -6,7 +6,8 @@
 namespace sidbeam::cuda {
 namespace {
 
-constexpr int kThreads = 128;
+// Threads of a block: fewer where SIDs are long, so that shared memory has room for one per thread.
+constexpr int kManyThreads = 128, kFewThreads = 32, kLevelsOfMany = 64;
 // The capacity of one launch: kernel arguments may take 4 KB on every device.
 constexpr int kSlots = 512;
 struct SlotBatch {
@@ -14,15 +15,18 @@ struct SlotBatch {
   int64_t first;  // of the call's slots
 };
 
+template <int kThreads>
 struct ItemsShared {
-  BlockScan<int64_t, kThreads>::Storage scan;
-  int32_t codes[kMaxLevels][kThreads];  // the launch has room for the session's levels
+  static constexpr int kMostLevels = kThreads == kFewThreads ? kMaxLevels : kLevelsOfMany;
+  typename BlockScan<int64_t, kThreads>::Storage scan;
+  int32_t codes[kMostLevels][kThreads];  // the launch has room for the session's levels
 };
-static_assert(sizeof(ItemsShared) <= kSharedBytes);
+static_assert(sizeof(ItemsShared<kManyThreads>) <= kSharedBytes && sizeof(ItemsShared<kFewThreads>) <= kSharedBytes);
 
 // A thread's codes in shared memory. (An array of its own would be in local memory.)
+template <int kThreads>
 struct OwnCodes {
-  ItemsShared& shared;
+  ItemsShared<kThreads>& shared;
   __device__ int32_t& operator[](int l) const { return shared.codes[l][thread_id()]; }
 };
 
@@ -71,12 +75,12 @@ __device__ int64_t list_rows(const IndexView* index, const int64_t* ordinals, in
   }
 }
 
-template <bool kDistinct>
+template <int kThreads, bool kDistinct>
 __global__ void __launch_bounds__(kThreads)
     items_kernel(const __grid_constant__ SessionView session, const __grid_constant__ SlotBatch batch,
                  const __grid_constant__ ItemsView items) {
   constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
-  auto& shared = shared_memory<ItemsShared>();
+  auto& shared = shared_memory<ItemsShared<kThreads>>();
   const int32_t slot = batch.slots[blockIdx.x];
   if (!has_slot(session, slot)) return;
   const int64_t i = batch.first + blockIdx.x, beams = session.beams;
@@ -91,7 +95,7 @@ __global__ void __launch_bounds__(kThreads)
     const int64_t at = i * beams + m;
     int64_t ordinal = -1;
     if (m < session.beams) {
-      const OwnCodes codes{shared};
+      const OwnCodes<kThreads> codes{shared};
       const BeamSid beam = sid_of_beam(index, history_of(session, slot), session.level[slot], m,
                                        session.states[beams_at(session, slot) + m], HashKey(), codes, session.levels);
       ordinal = beam.ordinal;
@@ -120,12 +124,27 @@ __global__ void __launch_bounds__(kThreads)
   if (items.truncated != nullptr) items.truncated[i] = truncated ? 1 : 0;
 }
 
+template <int kThreads>
+cudaError_t launch_batch(const SessionView& session, int64_t count, const SlotBatch& batch, const ItemsView& items,
+                         cudaStream_t stream) {
+  const int32_t levels = std::min(session.levels, ItemsShared<kThreads>::kMostLevels);  // more where kernels warm up
+  const size_t bytes = offsetof(ItemsShared<kThreads>, codes) + static_cast<size_t>(levels) * sizeof(int32_t[kThreads]);
+  const LaunchShape shape{count, kThreads, bytes};
+  return items.distinct ? launch(items_kernel<kThreads, true>, shape, stream, session, batch, items)
+                        : launch(items_kernel<kThreads, false>, shape, stream, session, batch, items);
+}
+
 }  // namespace
 
 cudaError_t warm_items_kernels(const SessionView& session, cudaStream_t stream) {
-  const LaunchShape shape{1, kThreads, sizeof(ItemsShared)};
-  const cudaError_t error = launch(items_kernel<false>, shape, stream, session, SlotBatch{}, ItemsView{});
-  return error != cudaSuccess ? error : launch(items_kernel<true>, shape, stream, session, SlotBatch{}, ItemsView{});
+  for (const bool distinct : {false, true}) {
+    ItemsView items;
+    items.distinct = distinct;
+    cudaError_t error = launch_batch<kManyThreads>(session, 1, SlotBatch{}, items, stream);
+    if (error == cudaSuccess) error = launch_batch<kFewThreads>(session, 1, SlotBatch{}, items, stream);
+    if (error != cudaSuccess) return error;
+  }
+  return cudaSuccess;
 }
 
 cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64_t count, const ItemsView& items,
@@ -135,10 +154,9 @@ cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64
     batch.first = i;
     const int64_t taken = std::min<int64_t>(kSlots, count - i);
     std::copy_n(slots + i, taken, batch.slots);
-    const size_t bytes = offsetof(ItemsShared, codes) + static_cast<size_t>(session.levels) * sizeof(int32_t[kThreads]);
-    const LaunchShape shape{taken, kThreads, bytes};
-    const cudaError_t error = items.distinct ? launch(items_kernel<true>, shape, stream, session, batch, items)
-                                             : launch(items_kernel<false>, shape, stream, session, batch, items);
+    const bool fits = session.levels <= kLevelsOfMany;
+    const cudaError_t error = fits ? launch_batch<kManyThreads>(session, taken, batch, items, stream)
+                                   : launch_batch<kFewThreads>(session, taken, batch, items, stream);
     if (error != cudaSuccess) return error;
   }
   return cudaSuccess;

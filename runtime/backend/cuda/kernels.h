@@ -24,6 +24,9 @@ struct Slot {
   RowSettings settings{0.0F, 0.0F};  // 0: not given
 };
 
+// The most groups of children that the end of a slot's step scans at a time: one per warp.
+inline constexpr int kMostOpened = 16;
+
 // A session's arrays, as in sidbeam_beams and cpu/session.h, on the device.
 struct SessionView {
   int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
@@ -40,6 +43,8 @@ struct SessionView {
   int64_t* counters = nullptr;  // [kCounters]: StepCounters (counters.h)
   void* workspace = nullptr;    // [step_workspace_bytes(S, M)]
   int64_t* ordinals = nullptr;  // [S, M] of the distinct items that are being listed
+  // [S, kMostOpened, L] codes of prefixes that the end of a step looks up in the hash set: of hash_final alone.
+  int32_t* prefixes = nullptr;
 };
 
 inline constexpr int kCounters = 16;

@@ -7,14 +7,14 @@
 //
 // Worst-case error, relative to the whole sum:
 //   argument   one rounding: 2^-25 ln 2 below an argument of 1, doubling with it. A thread's largest term has
-//              |argument| <= 1/2. 2^20 columns on 256 threads are 4096 per thread: all at -8 they weigh 16 times the
-//              largest with 2^-21 ln 2 each, and at twice the argument 1/16 of it: at most 3.4e-7.
+//              |argument| <= 1/2. 2^24 columns on 256 threads are 65536 per thread: all below -8 they weigh 256 times
+//              the largest with 2^-21 ln 2 each, and all below -16, with twice that, as much as it: at most 3.4e-7.
 //   ex2.approx 2^-22 = 2.4e-7 by the PTX manuals (some say 2^-22.5). CUDA's guide gives 2 ulp for exp2f, which is built
-//              on it: the same. Underflow is flushed to 0: 4096 terms below 2^-126 of the largest do not matter.
+//              on it: the same. Underflow is flushed to 0: 65536 terms below 2^-126 of the largest do not matter.
 //   sum        trees of 8 terms in f32: 3 * 2^-24 = 1.8e-7; then in double.
 //   L          the float nearest log2(e), 1.3e-8 below it: every exp(x) comes out as exp(x - kDeficit * x), which one
-//              multiplication corrects as on the CPU (log_sum_exp-inl.h): 9.3e-8 are left.
-// Together 8.6e-7 (kBound), within the 1e-6 that README.md promises, which would still hold if ex2.approx were wrong by
+//              multiplication corrects as on the CPU (log_sum_exp-inl.h): 1.2e-7 are left.
+// Together 8.8e-7 (kBound), within the 1e-6 that README.md promises, which would still hold if ex2.approx were wrong by
 // 3 ulp. The emulator's exp2 is not the device's; tests/gpu/log_sum_exp.cc measures the error on a device.
 //
 // If |largest x| of a row passes 2^20, L * x is too coarse to choose an integer power of two. Such a row is read again
@@ -31,7 +31,7 @@ namespace sidbeam::cuda {
 inline constexpr double kDeficit = 1.3349758171622139e-8;
 inline constexpr float kHuge = 1048576.0F;
 inline constexpr int kColumnsOfTree = 8;                                   // summed in f32
-inline constexpr double kBound = 3.4e-7 + 0x1p-22 + 3 * 0x1p-24 + 9.3e-8;  // as above
+inline constexpr double kBound = 3.4e-7 + 0x1p-22 + 3 * 0x1p-24 + 1.2e-7;  // as above
 static_assert(kBound <= 1e-6);
 
 // 2^octaves for octaves <= 0; 0 below -1022.

@@ -40,7 +40,8 @@ __device__ __forceinline__ RowOutcome normalize_over(const X& x, PerturbBlock<kT
   const float largest = largest_of<kThreads>(count, x, shared.fold);
   const RowOutcome outcome = outcome_of_largest(largest);
   if (outcome != RowOutcome::kReady) return outcome;
-  score.normalizer = log_of_weights(total_weight<kThreads>(count, largest, x, shared.weights), largest);
+  const int bits = weight_bits(symbols_at(*row.children.index, row.children.level));
+  score.normalizer = log_of_weights(total_weight<kThreads>(count, {largest, bits}, x, shared.weights), largest, bits);
   score.clamp = true;
   return outcome;
 }
@@ -134,7 +135,7 @@ __device__ void perturb_beam(const SessionView& session, const SamplingView& sam
   if (shared.row.feed == Feed::kEnded) {
     note.found = RowFound::kCandidates;
     note.count = note.groups = 1;
-    *keys_of_beam(session, entry, m) = key_of(sampling.perturbed[at], place_of(m, 0));
+    *keys_of_beam(session, entry, m) = key_of(sampling.perturbed[at], place_of(m, 0, entry.number_bits));
   }
   if (note.read && note.found == RowFound::kCandidates) sampling.rows[at] = {shared.log_mass, shared.noise.earliest};
   workspace_of(session, entry.slot).notes[m] = note;

@@ -22,7 +22,7 @@ __device__ void write_row(const sidbeam_sampled& out, int64_t i, const SampledRo
 }
 
 // How row i is sampled; false if that is not allowed, which only the device can see.
-__device__ bool read_sampling(const SetSampling& call, int64_t i, int64_t columns, Sampling& how, int64_t& draw,
+__device__ bool read_sampling(const SetSampling& call, int64_t i, int64_t elements, Sampling& how, int64_t& draw,
                               Transform& transform) {
   const sidbeam_sampling& arrays = call.arrays;
   const float given = call.inverse_temperatures != nullptr ? call.inverse_temperatures[i] : 0.0F;
@@ -35,7 +35,7 @@ __device__ bool read_sampling(const SetSampling& call, int64_t i, int64_t column
   transform.active = transform.inverse_temperature != 1.0F;
   return transform.inverse_temperature > 0.0F && transform.inverse_temperature < kInfinity &&
          how.truncation.top_k >= 0 && how.truncation.top_p > 0.0F && how.truncation.top_p <= 1.0F && draw >= 0 &&
-         draw < kMostDraws && can_truncate(how.truncation, columns);
+         draw < kMostDraws && can_truncate(how.truncation, elements);
 }
 
 struct SampleShared {
@@ -68,7 +68,8 @@ __global__ void __launch_bounds__(kThreads, 3)
   if (thread_id() == 0) {
     open_state(*index, columns[decode_state(state).level], state, rows, i, call.normalization, shared.part.row);
     shared.allowed =
-        read_sampling(call, i, rows.columns, shared.part.how, shared.draw, shared.part.row.beam.row.transform);
+        read_sampling(call, i, std::max<int64_t>(rows.columns, symbols_at(*index, decode_state(state).level)),
+                      shared.part.how, shared.draw, shared.part.row.beam.row.transform);
   }
   __syncthreads();
   const RowOutcome outcome =

@@ -142,6 +142,8 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   const int64_t ends = layout.add<uint64_t>(uses_columns(shape.strategy) ? beams : 0);
   const int64_t history = layout.bytes(), parents = layout.add_bytes(beams, int64_t{shape.levels} * 4),
                 tokens = layout.add_bytes(beams, int64_t{shape.levels} * 4), history_end = layout.bytes();
+  const bool looks_up = shape.strategy == SIDBEAM_STRATEGY_HASH_FINAL;
+  const int64_t prefixes = layout.add_bytes(looks_up ? slots * kMostOpened : 0, int64_t{shape.levels} * 4);
   const int64_t counters = layout.add<int64_t>(kCounters);
   VocabularyBlock vocabulary(shape.vocabulary, layout);
   const int64_t sampled_begin = layout.bytes();
@@ -163,6 +165,7 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   view.range_ends = uses_columns(shape.strategy) ? at<uint64_t>(base, ends) : nullptr;
   view.history_parents = at<int32_t>(base, parents);
   view.history_tokens = at<int32_t>(base, tokens);
+  view.prefixes = at<int32_t>(base, prefixes);
   view.counters = at<int64_t>(base, counters);
   view.workspace = base + workspace;
   view.ordinals = at<int64_t>(base, ordinals);

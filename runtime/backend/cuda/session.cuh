@@ -15,6 +15,7 @@ namespace sidbeam::cuda {
 struct Entry {
   int64_t batch = 0;  // index of the slot's rows in the batch
   int32_t slot = 0, level = 0, width = 0, live = 0;
+  int32_t number_bits = kNumberBits;  // of places
   const IndexView* index = nullptr;
   Transform transform;
 };
@@ -49,6 +50,7 @@ __device__ inline bool find_entry(const SessionView& session, const StepView& st
       session.active[slot] <= 0)
     return false;
   entry.width = std::min(session.widths[slot * session.levels + entry.level], session.beams);
+  entry.number_bits = number_bits(symbols_at(*held.index, entry.level));
   return true;
 }
 
@@ -188,7 +190,7 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
   out.reads_row = sums_rows(session.normalization, lse != nullptr);
   const int64_t at = beams_at(session, entry.slot) + m;
   out.score.score = session.scores[at];
-  out.score.place_base = place_of(m, 0);
+  out.score.place_base = place_of(m, 0, entry.number_bits);
   return true;
 }
 

@@ -194,7 +194,7 @@ __device__ void write_topk(const TopkOut& out, int64_t i, const Children& childr
     const int64_t at = i * out.k + j;
     const bool there = static_cast<uint32_t>(j) < count;
     uint32_t token = 0;
-    const uint32_t number = there ? number_of(place_of_key(keys[j])) : 0;
+    const uint32_t number = there ? place_of_key(keys[j]) : 0;
     if (there) children.at_number(number, token);
     out.tokens[at] = there ? static_cast<int32_t>(token) : -1;
     out.log_probs[at] = there           ? score_of_key(keys[j])

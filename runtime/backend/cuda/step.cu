@@ -35,7 +35,8 @@ __device__ void scan_beam(const SessionView& session, const StepView& step, cons
   if (shared.feed == Feed::kEnded) {
     note.found = RowFound::kCandidates;
     note.count = note.groups = 1;
-    *keys_of_beam(session, entry, m) = key_of(session.scores[beams_at(session, entry.slot) + m], place_of(m, 0));
+    *keys_of_beam(session, entry, m) =
+        key_of(session.scores[beams_at(session, entry.slot) + m], place_of(m, 0, entry.number_bits));
   }
   workspace_of(session, entry.slot).notes[m] = note;
 }

@@ -1,8 +1,8 @@
 // The opaque word that a beam carries: the level, the node and how to read the node.
 //
-//   bit 63  sign: set only in -1, dead        bits 53..54  kind of node
-//   bits 56..62  level                        bits 0..47   node
-//   bit 55  ended
+//   bit 63  sign: set only in -1, dead        bits 52..53  kind of node
+//   bits 55..62  level                        bits 0..47   node
+//   bit 54  ended
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -30,21 +30,23 @@ struct State {
   uint64_t node = 0;
 };
 
-inline constexpr uint64_t kDeadOrEnded = uint64_t{1} << 63 | uint64_t{1} << 55;
+inline constexpr int kLevelShift = 55, kEndedShift = 54, kKindShift = 52;
+inline constexpr uint64_t kDeadOrEnded = uint64_t{1} << 63 | uint64_t{1} << kEndedShift;
 inline constexpr uint64_t kNodeBits = (uint64_t{1} << 48) - 1;
 
 SIDBEAM_HD inline int64_t encode_state(const State& state) {
-  return static_cast<int64_t>(static_cast<uint64_t>(state.level) << 56 | static_cast<uint64_t>(state.ended) << 55 |
-                              static_cast<uint64_t>(state.kind) << 53 | state.node);
+  return static_cast<int64_t>(static_cast<uint64_t>(state.level) << kLevelShift |
+                              static_cast<uint64_t>(state.ended) << kEndedShift |
+                              static_cast<uint64_t>(state.kind) << kKindShift | state.node);
 }
 
 SIDBEAM_HD inline bool is_live(int64_t word) { return word >= 0; }
-SIDBEAM_HD inline bool is_ended(int64_t word) { return word >= 0 && (word >> 55 & 1) != 0; }
+SIDBEAM_HD inline bool is_ended(int64_t word) { return word >= 0 && (word >> kEndedShift & 1) != 0; }
 SIDBEAM_HD inline uint64_t state_node(int64_t word) { return static_cast<uint64_t>(word) & kNodeBits; }
 
 SIDBEAM_HD inline State decode_state(int64_t word) {
-  return {static_cast<int32_t>(word >> 56), (word >> 55 & 1) != 0, static_cast<NodeKind>(word >> 53 & 3),
-          state_node(word)};
+  return {static_cast<int32_t>(word >> kLevelShift), (word >> kEndedShift & 1) != 0,
+          static_cast<NodeKind>(word >> kKindShift & 3), state_node(word)};
 }
 
 // Whether a word can be a trie state of `index`. The only promise about other words is that they are dead.

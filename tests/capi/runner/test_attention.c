@@ -396,7 +396,7 @@ static void bad_permutations_are_refused_before_anything_moves(void) {
   PERMUTE_REFUSED(kv_heads, 0, "args.kv_heads is 0");
   PERMUTE_REFUSED(head_dim, 0, "args.head_dim is 0");
   PERMUTE_REFUSED(beams, SIDBEAM_MAX_BEAMS + 1, "args.beams is 4097");
-  PERMUTE_REFUSED(depth, SIDBEAM_MAX_LEVELS + 1, "args.depth is 65");
+  PERMUTE_REFUSED(depth, SIDBEAM_MAX_LEVELS + 1, "args.depth is 256");
   PERMUTE_REFUSED(requests, -1, "args.requests is -1");
   PERMUTE_REFUSED(request_stride, 1, "args.request_stride is 1");
   args.head_dim = SIDBEAM_MAX_HEAD_DIM;

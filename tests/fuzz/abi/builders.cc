@@ -26,7 +26,7 @@ int32_t check_progress(void* context, int32_t phase, int64_t done, int64_t total
 
 void draw_builder_config(World& world, Builder& builder) {
   sidbeam_builder_config& config = builder.config;
-  config.levels = world.in(1, 4);
+  config.levels = world.one_in(16) ? world.in(1, SIDBEAM_MAX_LEVELS) : world.in(1, 4);
   for (int32_t l = 0; l < config.levels; ++l)
     builder.codes.push_back(world.flip() ? world.in(1, 8) : world.one_in(32) ? 70000 : world.in(1, 300));
   config.variable_length = world.one_in(3) ? 1 : 0;
@@ -48,7 +48,7 @@ void draw_builder_config(World& world, Builder& builder) {
 
 void spoil_builder_config(World& world, int32_t fault, sidbeam_builder_config& config, std::vector<int32_t>& codes) {
   if (fault != 0) world.expected.fails(SIDBEAM_INVALID_ARGUMENT);
-  if (fault == 1) config.levels = world.flip() ? 0 : 65;
+  if (fault == 1) config.levels = world.flip() ? 0 : SIDBEAM_MAX_LEVELS + 1;
   if (fault == 2) codes[0] = world.flip() ? 0 : SIDBEAM_MAX_CODES + 1;
   if (fault == 3) config.variable_length = 2;
   if (fault == 4) config.id_type = world.flip() ? -1 : 3;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include <sidbeam/base.h>
+
 #include "schemas/index_generated.h"
 
 namespace fuzz {
@@ -182,12 +184,12 @@ bool conform(IndexFile& file, Random& random) {
                   section.kind == static_cast<uint16_t>(SectionKind::SeededHashKeys);
   }
   // Counts whose sums and products below do not overflow.
-  if (file.sids > kMostBytes || file.items > kMostBytes || file.levels.size() > 64 ||
+  if (file.sids > kMostBytes || file.items > kMostBytes || file.levels.size() > SIDBEAM_MAX_LEVELS ||
       file.tail_level >= std::max<size_t>(file.levels.size(), 1))
     return false;
   for (const FileLevel& level : file.levels)
     if (level.nodes > kMostBytes || level.edges > kMostBytes || level.ends > kMostBytes ||
-        level.dense_nodes > kMostBytes || level.codes > uint32_t{1} << 20)
+        level.dense_nodes > kMostBytes || level.codes > SIDBEAM_MAX_CODES)
       return false;
   std::vector<FileSection> sections;
   uint64_t total = 0;
@@ -206,7 +208,8 @@ bool conform(IndexFile& file, Random& random) {
 
 IndexFile random_file(Random& random) {
   IndexFile file;
-  const uint64_t kinds = 1 + random.below(7), levels = random.one_in(16) ? 1 + random.below(64) : 1 + random.below(5);
+  const uint64_t kinds = 1 + random.below(7),
+                 levels = random.one_in(16) ? 1 + random.below(SIDBEAM_MAX_LEVELS) : 1 + random.below(5);
   file.variable_length = random.one_in(2);
   const uint64_t aim = 1 + random.skewed(8);
   for (uint64_t l = 0; l < levels; ++l)

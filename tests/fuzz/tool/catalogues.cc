@@ -59,8 +59,8 @@ const std::string kNumbers[] = {"0",
                                 "2147483648",
                                 "4294967296",
                                 "9223372036854775807",
-                                "1048575",
-                                "1048576",
+                                "16777215",
+                                "16777216",
                                 "-9223372036854775808",
                                 "18446744073709551615",
                                 "18446744073709551616",
@@ -118,7 +118,7 @@ void nest(Bytes& bytes, Random& random) {
 void change_word(Bytes& bytes, Random& random) {
   if (bytes.size() < 4) return;
   const size_t at = random.below(bytes.size() - 3) & ~size_t{random.one_in(4) ? 0u : 3u};
-  constexpr uint32_t kWords[] = {0, 1, 255, 256, 65535, 65536, 0x7fffffff, 0x80000000, 0xffffffff, 1048576};
+  constexpr uint32_t kWords[] = {0, 1, 255, 256, 65535, 65536, 0x7fffffff, 0x80000000, 0xffffffff, 16777216};
   const uint32_t word =
       random.one_in(2) ? kWords[random.below(std::size(kWords))] : static_cast<uint32_t>(random.skewed(10));
   std::memcpy(bytes.data() + at, &word, sizeof word);

@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(kThreads) chosen_child(const float* x, uint32_
   auto& shared = shared_memory<ChoiceShared<kThreads>>();
   const auto x_of = [&](uint32_t i) { return x[i]; };
   const float largest = largest_of<kThreads>(count, x_of, shared.fold);
-  const Weights weights = weigh<kThreads>(count, largest, x_of, shared);
+  const Weights weights = weigh<kThreads>(count, {largest, kWeightBits}, x_of, shared);
   const int i = thread_id();
   out[i] = choose(weights, draw_bits(seed, request, draws[i], RandomUse::kCode, level), shared.through, x_of);
 }
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(kThreads) log_of_children(const float* x, uint
   auto& folds = shared_memory<Folds>();
   const auto x_of = [&](uint32_t i) { return x[i]; };
   const float largest = largest_of<kThreads>(count, x_of, folds.largest);
-  out[thread_id()] = log_of_weights(total_weight<kThreads>(count, largest, x_of, folds.sum), largest);
+  out[thread_id()] = log_of_weights(total_weight<kThreads>(count, {largest, kWeightBits}, x_of, folds.sum), largest);
 }
 
 // Truncation: the key of the last element whose mass top-p keeps.

@@ -86,7 +86,9 @@ typedef struct sidbeam_session_config {
   uint32_t struct_size; /* sizeof(sidbeam_session_config) */
   /* S: requests at a time, 1 .. 2^20; 0: 1. */
   int32_t slots;
-  /* M: beams of a request, 1 .. SIDBEAM_MAX_BEAMS; may be more than there are codes, candidates or SIDs. */
+  /* M: beams of a request, 1 .. SIDBEAM_MAX_BEAMS; may be more than there are codes, candidates or SIDs. At a level
+   * after the first, M times the codes (the end counted), both rounded up to powers of two, is at most 2^32: 4096 beams
+   * up to 2^20 codes, 256 up to 2^24. */
   int32_t beams;
   int32_t strategy;      /* SIDBEAM_STRATEGY_* */
   int32_t normalization; /* SIDBEAM_NORMALIZE_*; VALID is refused for HASH_FINAL and NONE */

@@ -22,7 +22,7 @@ public final class BuilderConfig {
   /**
    * SIDs of as many codes as are given here: code l is 0 .. codes[l] - 1.
    *
-   * @param codes one number per level, 1 .. 64 levels, each 1 .. 2^20; copied
+   * @param codes one number per level, 1 .. 255 levels, each 1 .. 2^24; copied
    */
   public BuilderConfig(int... codes) {
     this.codes = Buffers.given(codes, "codes").clone();

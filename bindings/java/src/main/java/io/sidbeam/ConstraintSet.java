@@ -222,7 +222,7 @@ public final class ConstraintSet extends NativeObject {
    * @param states [rows]
    * @param logits [rows, columns], slots 0
    * @param normalization how logits rows become log-probabilities
-   * @param k 1 .. 2^20
+   * @param k 1 .. 2^24
    * @param codes gets [rows, k]
    * @param logProbs gets [rows, k]
    * @param next gets the state after each, [rows, k]; may be null
@@ -241,7 +241,7 @@ public final class ConstraintSet extends NativeObject {
    * @param states int64 [rows]
    * @param logits [rows, columns], slots 0
    * @param normalization how logits rows become log-probabilities
-   * @param k 1 .. 2^20
+   * @param k 1 .. 2^24
    * @param codes gets int32 [rows, k]
    * @param logProbs gets float [rows, k]
    * @param next gets int64 [rows, k]; may be null

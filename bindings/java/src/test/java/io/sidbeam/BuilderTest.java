@@ -126,7 +126,7 @@ class BuilderTest {
       refused(Status.INVALID_ARGUMENT, "codes is null", () -> builder.add((int[]) null));
       refused(Status.INVALID_ARGUMENT, "the catalogue is empty", builder::finish);
     }
-    refused(Status.INVALID_ARGUMENT, "levels is 0, expected 1 to 64", () -> new Builder(new BuilderConfig()));
+    refused(Status.INVALID_ARGUMENT, "levels is 0, expected 1 to 255", () -> new Builder(new BuilderConfig()));
     refused(Status.INVALID_ARGUMENT, "config is null", () -> new Builder(null));
     try (Builder builder = new Builder(new BuilderConfig(4).collisions(Collisions.ERROR))) {
       builder.add(new int[] {1, 1});
