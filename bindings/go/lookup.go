@@ -125,7 +125,6 @@ func (x *Index) ItemRowsOf(ordinals []int64, limits ItemLimits) (rows, offsets [
 		runtime.KeepAlive(x)
 		return f.done()
 	}
-	total := int64(limits.Total)
 	if err = read(nil, int64(limits.Total)); err != nil { // how many there are
 		return nil, nil, false, err
 	}

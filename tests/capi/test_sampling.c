@@ -131,6 +131,25 @@ static void seeds_and_requests_are_needed(void) {
   }
 }
 
+static void widths_per_level_are_refused_where_draws_cannot_follow(void) {
+  static const int32_t widths[2][2] = {{3, 3}, {2, 3}};
+  const sidbeam_sampling sampling = keyed();
+  sidbeam_start_args args = SIDBEAM_START_ARGS_INIT;
+  args.widths = widths[0];
+  args.width_levels = 2;
+  args.sampling = &sampling;
+  pair draws = make_pair(SIDBEAM_MODE_SAMPLE, SIDBEAM_STRATEGY_TRIE);
+  CHECK_FAILS(sidbeam_session_start(draws.session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
+              "width_levels is 2, expected 0..1 in mode SAMPLE, whose draws stay in their rows");
+  check_unharmed(&draws);
+  end_pair(&draws);
+  pair beams = make_pair(SIDBEAM_MODE_STOCHASTIC, SIDBEAM_STRATEGY_TRIE);
+  CHECK_FAILS(sidbeam_session_start(beams.session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
+              "widths[1][1] is 3, expected at most 2, the width before: in mode STOCHASTIC none may rise");
+  check_unharmed(&beams);
+  end_pair(&beams);
+}
+
 static void arrays_of_the_other_mode_are_refused(void) {
   const int64_t draws[8] = {0};
   const int32_t top_ks[2] = {0};
@@ -415,6 +434,7 @@ int main(void) {
       TEST(modes_and_strategies_that_do_not_go_together),
       TEST(a_start_says_how_to_sample_in_the_modes_that_do),
       TEST(seeds_and_requests_are_needed),
+      TEST(widths_per_level_are_refused_where_draws_cannot_follow),
       TEST(arrays_of_the_other_mode_are_refused),
       TEST(a_mass_beyond_f32_leaves_no_beams),
       TEST(numbers_of_draws_are_in_range_and_as_many_as_rows),
