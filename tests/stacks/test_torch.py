@@ -351,3 +351,22 @@ def test_says_what_to_install(module: str, absent: str, message: str) -> None:
 def test_package_imports_none() -> None:
     program = "import sys, sidbeam; print(sorted({'torch', 'transformers', 'jax'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+class Rows(torch.utils.data.Dataset):
+    """SIDs of an index, which workers open by its path."""
+
+    def __init__(self, index) -> None:
+        self.index = index
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, ordinal: int):
+        return torch.tensor(self.index.sid(ordinal))
+
+
+def test_spawned_workers_of_a_data_loader(tmp_path) -> None:
+    index = sidbeam.Index.build([(0, 1), (0, 3), (2, 2)], path=tmp_path / "shop.sidx")
+    loader = torch.utils.data.DataLoader(Rows(index), batch_size=3, num_workers=1, multiprocessing_context="spawn")
+    assert [batch.tolist() for batch in loader] == [[[0, 1], [0, 3], [2, 2]]]

@@ -4,6 +4,7 @@ SPDX-License-Identifier: Apache-2.0"""
 from __future__ import annotations
 
 import copy
+import dataclasses
 import multiprocessing
 import os
 import pathlib
@@ -182,3 +183,27 @@ def test_an_index_that_cannot_travel(named: sidbeam.Index, index: sidbeam.Index,
     os.unlink(tmp_path / "<i>shop.sidx")
     with pytest.raises(sidbeam.IOFailure, match="shop.sidx"):
         pickle.loads(sent)
+
+
+ARRAYS = [
+    cls
+    for cls in map(sidbeam.__dict__.get, sidbeam.__all__)
+    if dataclasses.is_dataclass(cls)
+    and cls not in (sidbeam.Beams, sidbeam.Result)  # whose words are their own, above
+    and any("ndarray" in str(field.type) or field.type == "Any" for field in dataclasses.fields(cls))
+]
+
+
+@pytest.mark.parametrize("cls", ARRAYS, ids=lambda cls: cls.__name__)
+def test_arrays_are_shown_in_a_line(cls) -> None:
+    """Of every public record that holds arrays: no numbers by the thousand, whatever its fields hold."""
+    values = {field.name: np.zeros((30, 40), np.int32) for field in dataclasses.fields(cls)}
+    text = repr(cls(**values))
+    assert text.startswith(f"{cls.__name__}(") and "\n" not in text and len(text) < 700
+
+
+def test_few_numbers_are_shown(session: sidbeam.Session) -> None:
+    assert repr(sidbeam.TopK(np.array([[3, 1]]))) == "TopK(codes=[[3, 1]])"
+    drawn = sidbeam.Sampled(np.zeros(9, np.int32), session.tensors().scores, np.ones(1), None)
+    assert repr(drawn) == "Sampled(codes=int32[9], log_probs=float32[1, 2], log_masses=[1.0])"
+    assert len(ARRAYS) >= 8  # Items, Samples, TopK, ...

@@ -207,6 +207,20 @@ def stream_number(stream: Any) -> int:
     raise TypeError(f"stream is {type(stream).__name__}, expected an int or a stream of torch or CuPy")
 
 
+def summary(record: Any) -> str:
+    """The text of a dataclass of arrays: a few numbers as they are, more by dtype and shape."""
+    shown = (f"{name}={_shown(value)}" for name, value in vars(record).items() if value is not None)
+    return f"{type(record).__name__}({', '.join(shown)})"
+
+
+def _shown(value: Any) -> str:
+    if not hasattr(value, "shape"):
+        return repr(value)
+    if isinstance(value, np.ndarray) and value.size <= 8:
+        return str(value.tolist())
+    return f"{value.dtype}{list(value.shape)}"
+
+
 class DeviceArray:
     """A view of one of the library's arrays, on the device where it is: dense, of fixed shape, read-only by contract.
 

@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 import numpy as np
 
 from . import _native, pages
-from .arrays import DeviceArray, host_view
+from .arrays import DeviceArray, host_view, summary
 
 Array = Union[np.ndarray, DeviceArray]
 
@@ -142,6 +142,8 @@ class Items:
 @dataclasses.dataclass(frozen=True)
 class Samples:
     """What :meth:`Session.sample` drew, S requests of M draws; arrays of the caller's own."""
+
+    __repr__ = summary
 
     items: Items  #: SIDs, ordinals (-1: a dead draw) and item rows
     log_probs: np.ndarray  #: float32 [S, M] log P of the SID, over the valid codes in mode "stochastic"; -inf dead

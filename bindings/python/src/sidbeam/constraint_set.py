@@ -22,6 +22,7 @@ from .arrays import (
     output,
     refuse_view,
     stream_number,
+    summary,
 )
 from .enums import DType, Normalization, member
 from .errors import InvalidArgument
@@ -35,6 +36,8 @@ from .vocabulary import Vocabulary, native_vocabulary
 class TopK:
     """The k best valid codes of each logits row, log-probability falling, then code rising; left over: -1, -inf, -1."""
 
+    __repr__ = summary
+
     codes: Any = None  #: int32 [n, k]
     log_probs: Any = None  #: float32 [n, k]; NaN first in a bad row; None where they were not wanted
     states: Any = None  #: int64 [n, k], or None likewise
@@ -43,6 +46,8 @@ class TopK:
 @dataclasses.dataclass(frozen=True)
 class Sampled:
     """One code drawn per logits row; a dead row has -1, -inf, -inf, -1."""
+
+    __repr__ = summary
 
     codes: Any  #: int32 [n]; ``codes[level]`` is the end
     log_probs: Any  #: float32 [n] log P of the code; NaN: a bad row

@@ -8,7 +8,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import DeviceArray, device_name, device_of, dtype_code, real_array, stream_number
+from .arrays import DeviceArray, device_name, device_of, dtype_code, real_array, stream_number, summary
 from .draft import DraftHead, Verification
 from .enums import DType, Normalization, member
 from .handle import Handle
@@ -21,6 +21,8 @@ from .session import Session
 class Drafts:
     """What a run found: M beams for each of n requests, best first. NumPy arrays of the caller's own; on CUDA
     :class:`DeviceArray`, views of the decoder's memory, which have new contents after the next run."""
+
+    __repr__ = summary
 
     live: Any  #: int32 [n] SIDs found; the beams after them are -1 throughout
     errors: Any  #: int32 [n] :class:`SlotError`; not 0: NaN or +inf in the logits, and ``live`` is 0

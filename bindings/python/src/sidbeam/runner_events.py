@@ -14,7 +14,7 @@ from typing import Any, Callable, Optional, Sequence
 import numpy as np
 
 from . import _native
-from .arrays import host_view
+from .arrays import host_view, summary
 from .errors import SidbeamError
 from .index import ConstraintLike
 from .runner_results import Result, result_from
@@ -24,6 +24,8 @@ from .runner_results import Result, result_from
 class Level:
     """One request at one level, between the model and the step: what ``adjust`` gets. The arrays are the caller's own,
     and may be kept: what ``logits`` holds when the call returns is copied to the lane."""
+
+    __repr__ = summary
 
     level: int  #: codes decided so far
     request: int  #: its number

@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import expect_shape, host, is_one
+from .arrays import expect_shape, host, is_one, summary
 from .beams import Items
 from .enums import Normalization
 from .errors import InvalidArgument
@@ -20,6 +20,8 @@ from .session import Logits, Session
 @dataclasses.dataclass(frozen=True)
 class DiscResults:
     """Samples of DISC: n of one request, arrays ``[n]``, or of S requests, ``[S, n]``."""
+
+    __repr__ = summary
 
     ordinals: np.ndarray  #: int64; -1: dead
     draws: np.ndarray  #: int64 number of the draw that became the result; -1: dead

@@ -23,7 +23,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import argument, dtype_code, host, host_view, stream_number
+from .arrays import argument, dtype_code, host, host_view, stream_number, summary
 from .enums import DType
 from .errors import InvalidArgument
 from .handle import Handle
@@ -205,6 +205,8 @@ def _tree_from(numbers: np.ndarray, width: int, keep: object) -> SpeculationTree
 @dataclasses.dataclass(frozen=True)
 class RelaxedBeams:
     """What :func:`relaxed_verify` gives."""
+
+    __repr__ = summary
 
     extensions: np.ndarray  #: int64 [K] the beams' extensions, then -1
     live: int  #: beams there are

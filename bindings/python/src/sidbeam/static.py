@@ -9,6 +9,7 @@ from typing import Callable
 import numpy as np
 
 from .enums import Verify
+from .arrays import summary
 from .errors import BadState, InvalidArgument, Unsupported
 from .info import IndexInfo
 
@@ -20,6 +21,8 @@ class StaticArrays:
     State 0 is the end, 1 + t the prefix (t) whether or not it exists, then prefixes of 2 .. L-1 codes in order, one
     length after the other. The state after the last code is 0.
     """
+
+    __repr__ = summary
 
     start_mask: np.ndarray  #: bool [V] codes that a SID may begin with
     dense_mask: np.ndarray  #: bool [V] * d prefixes of d codes
