@@ -150,6 +150,28 @@ Span Lists::span(int64_t i) const {
   return {begin, sizes == nullptr ? end - begin : count};
 }
 
+template <class T>
+static bool all_differ_by(const void* offsets, int64_t i, int64_t n, T elements) {
+  T wrong = 0;  // no branch per list: this is all that a list of codes costs beside an array
+  for (int64_t k = i; k < i + n; ++k)
+    wrong |= static_cast<T>((load<T>(offsets, k + 1) - load<T>(offsets, k)) ^ elements);
+  return wrong == 0;
+}
+
+bool Lists::all_have(int64_t i, int64_t n, int64_t elements) const {
+  if (field->type == Type::kFixedList) return fixed == elements;
+  if (sizes == nullptr) {
+    const bool same = field->type == Type::kLargeList
+                          ? all_differ_by<uint64_t>(offsets, i, n, static_cast<uint64_t>(elements))
+                          : all_differ_by<uint32_t>(offsets, i, n, static_cast<uint32_t>(elements));
+    // Unsigned differences may wrap around; then the last list does not end where the first one says.
+    return same && span(i).begin + n * elements == span(i + n - 1).begin + elements;
+  }
+  for (int64_t k = i; k < i + n; ++k)
+    if (span(k).count != elements) return false;
+  return true;
+}
+
 Texts::Texts(const Field& of, const ArrowArray& array) : field(&of), nulls(array), length(array.length) {
   if (array.length == 0) return;
   const int64_t width = of.type == Type::kTextView ? 16 : of.type == Type::kLargeText ? 8 : 4;

@@ -92,6 +92,8 @@ struct Lists {
   Lists(const Field& field, const ArrowArray& array);
   // Throws INVALID_ARGUMENT where it is not within the array. A null list may be anything.
   Span span(int64_t i) const;
+  // Whether lists [i, i + n) have `elements` each; then they are within the array, if offsets and no sizes say so.
+  bool all_have(int64_t i, int64_t n, int64_t elements) const;
 };
 
 struct Texts {

@@ -42,11 +42,17 @@ int32_t code_at(const Numbers& numbers, int64_t i) {
 bool copy_codes(const Numbers& numbers, int64_t i, int64_t count, int64_t stride, int32_t* out) {
   return with_type(numbers.type, [&](auto zero) {
     int32_t all = 0;  // its sign is that of any
-    for (int64_t k = 0; k < count; ++k) {
-      const int32_t code = code_of(load<decltype(zero)>(numbers.data, i + k));
-      out[k * stride] = code;
-      all |= code;
-    }
+    const auto copy = [&](auto step) {
+      for (int64_t k = 0; k < count; ++k) {
+        const int32_t code = code_of(load<decltype(zero)>(numbers.data, i + k));
+        out[k * step] = code;
+        all |= code;
+      }
+    };
+    if (stride == 1)
+      copy(std::integral_constant<int64_t, 1>());  // a loop of vectors
+    else
+      copy(stride);
     return all >= 0;
   });
 }
@@ -95,17 +101,22 @@ bool has_nulls(const Sids& sids) {
   return std::any_of(sids.levels.begin(), sids.levels.end(), [](const Numbers& level) { return level.nulls.any(); });
 }
 
+// Whether list views lie one after the other.
+bool follow(const Lists& lists, int64_t place, int64_t count, int levels) {
+  const int64_t start = lists.span(place).begin;
+  for (int64_t i = 1; i < count; ++i)
+    if (lists.span(place + i).begin != start + i * levels) return false;
+  return true;
+}
+
 // Where the codes of pairs of `levels` codes each lie one after the other; -1: they do not.
 int64_t dense_at(const Pairs& pairs, int64_t begin, int64_t count, int levels) {
   const Sids& sids = *pairs.sids;
   if (!sids.is_listed() || !pairs.places.empty() || has_nulls(sids) || count == 0) return -1;
   const int64_t place = pairs.place(begin), start = sids.lists.span(place).begin;
   if (sids.lists.field->type == Type::kFixedList) return sids.lists.fixed == levels ? start : -1;
-  for (int64_t i = 0; i < count; ++i) {
-    const Span span = sids.lists.span(place + i);
-    if (span.count != levels || span.begin != start + i * levels) return -1;
-  }
-  return start;
+  if (!sids.lists.all_have(place, count, levels)) return -1;
+  return is_list_view(sids.lists.field->type) && !follow(sids.lists, place, count, levels) ? -1 : start;
 }
 
 bool read_columns(const Pairs& pairs, int64_t begin, int64_t count, int levels, int32_t* codes) {
