@@ -9,8 +9,8 @@ import (
 )
 
 // ArrowColumns says which columns of a table of Arrow's hold what. Those that are not named are the ones with a usual
-// name: sid, sids, semantic_id, semantic_ids, codes, tokens or token_ids for SIDs, item, item_id, iid, id, asin, docid or
-// goods_id for items, and priority.
+// name: sid, sids, semantic_id, semantic_ids, codes, tokens or token_ids for SIDs, item, item_id, iid, id, asin, docid
+// or goods_id for items, and priority.
 type ArrowColumns struct {
 	SID         string   // lists of codes, or lists of such lists where an item has several SIDs
 	Levels      []string // instead: the column of each level

@@ -238,8 +238,8 @@ void make_index(World& world) {
 }
 
 std::span<const Operation> builder_operations() {
-  static constexpr Operation kAll[] = {create,        add,   add,    set_metadata, plan,    estimate,
-                                       describe_plan, write, finish, finish,       destroy, destroy_plan};
+  static constexpr Operation kAll[] = {create, add,    add,    set_metadata, plan,         estimate,  describe_plan,
+                                       write,  finish, finish, destroy,      destroy_plan, add_arrow, inspect_arrow};
   return kAll;
 }
 

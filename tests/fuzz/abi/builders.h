@@ -1,4 +1,4 @@
-// What calls of builders share, and plans, which they make.
+// What calls of builders share: streams into them, and plans, which they make.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,6 +12,9 @@ void spoil_builder_config(World& world, int32_t fault, sidbeam_builder_config& c
 // What plan, write and finish may say of the pairs that they sort.
 void expect_sorted(World& world, Builder& builder);
 void note_sorted(Builder& builder, sidbeam_status status);
+
+void add_arrow(World& world);
+void inspect_arrow(World& world);
 
 void plan(World& world);
 void estimate(World& world);
