@@ -29,7 +29,7 @@ struct Shape {
   std::vector<int32_t> codes;
   bool variable = false, named = false, unsigned_ids = false, has_items = false, has_priorities = false;
   bool by_level = false, nested = false;
-  std::string list, code, item, priority;  // formats
+  std::string list, code, item, values, priority;  // formats; `values`: of a dictionary
   bool in_dictionary = false;
 };
 
@@ -60,6 +60,7 @@ Shape draw_shape(Columns& columns) {
   if (shape.list == "+w:") shape.list += std::to_string(shape.levels);
   shape.code = pick(columns, kNumbers);
   shape.in_dictionary = shape.named && columns.one_in(3);
+  shape.values = pick(columns, kTexts);
   shape.item = shape.in_dictionary ? pick(columns, kIntegers)
                : shape.named       ? pick(columns, kTexts)
                                    : pick(columns, kNumbers);
@@ -125,9 +126,10 @@ class Stream {
     const char* const format = shape_.item.c_str();
     const int32_t before = columns_.in(0, 2);
     if (shape_.has_items)
-      children.push_back(shape_.in_dictionary ? columns_.dictionary("item", format, names, before)
-                         : shape_.named       ? columns_.texts("item", format, names, before)
-                                              : columns_.numbers("item", format, ids, before));
+      children.push_back(shape_.in_dictionary
+                             ? columns_.dictionary("item", format, shape_.values.c_str(), names, before)
+                         : shape_.named ? columns_.texts("item", format, names, before)
+                                        : columns_.numbers("item", format, ids, before));
     if (shape_.has_priorities)
       children.push_back(columns_.numbers("priority", shape_.priority.c_str(), priorities, columns_.in(0, 2)));
     return columns_.batch(static_cast<int64_t>(rows.size()), offset, children);

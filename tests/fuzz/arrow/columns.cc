@@ -162,7 +162,7 @@ arrow_column* Columns::texts(const char* name, const char* format,
   return column;
 }
 
-arrow_column* Columns::dictionary(const char* name, const char* format,
+arrow_column* Columns::dictionary(const char* name, const char* format, const char* values_format,
                                   const std::vector<std::optional<std::string>>& values, int32_t before) {
   std::vector<std::optional<std::string>> held{"unused"};
   List places;
@@ -171,7 +171,7 @@ arrow_column* Columns::dictionary(const char* name, const char* format,
     places.push_back(value ? Value{static_cast<int64_t>(held.size()) - 1} : Value{});
   }
   arrow_column* const column = numbers(name, format, places, before);
-  column->dictionary = texts("values", one_in(2) ? "u" : "vu", held, in(0, 2));
+  column->dictionary = texts("values", values_format, held, in(0, 2));
   return column;
 }
 

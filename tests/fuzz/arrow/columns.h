@@ -37,8 +37,8 @@ class Columns {
   arrow_column* texts(const char* name, const char* format, const std::vector<std::optional<std::string>>& values,
                       int32_t before);
   // Indices of the values into a dictionary of them, and of others.
-  arrow_column* dictionary(const char* name, const char* format, const std::vector<std::optional<std::string>>& values,
-                           int32_t before);
+  arrow_column* dictionary(const char* name, const char* format, const char* values_format,
+                           const std::vector<std::optional<std::string>>& values, int32_t before);
   arrow_column* batch(int64_t length, int64_t offset, const std::vector<arrow_column*>& children);
   // Makes one thing wrong that can be known to be wrong, or that does not matter, somewhere in the column.
   void spoil(arrow_column* column);
