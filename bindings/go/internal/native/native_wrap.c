@@ -781,6 +781,105 @@ static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_err
 
 #endif
 
+/* Streams of Arrow's, by their address. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_ARROW_H
+#define SIDBEAM_FLAT_ARROW_H
+
+/* What sidbeam_arrow_info says, in this order. */
+enum {
+  FLAT_ARROW_LEVELS,
+  FLAT_ARROW_SHORTEST,
+  FLAT_ARROW_ID_TYPE,
+  FLAT_ARROW_ITEMS,
+  FLAT_ARROW_PRIORITIES,
+  FLAT_ARROW_PAIRS,
+  FLAT_ARROW_COUNT
+};
+
+/* Releases a stream. Every call consumes one, those that fail included; this is for what fails before the call. */
+static inline void flat_arrow_release(int64_t address) {
+  struct ArrowArrayStream* stream = (struct ArrowArrayStream*)(intptr_t)address;
+  if (stream != NULL && stream->release != NULL) stream->release(stream);
+}
+
+/* 1 if it is missing or ends with NUL. */
+static inline int fl_terminated(sidbeam_error* err, const char* name, flat_in_bytes text) {
+  if (err->code == 0 && text.data != NULL && (text.count < 1 || text.data[text.count - 1] != 0))
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s does not end with NUL", name);
+  return err->code == 0;
+}
+
+/* Names end with NUL, those of `levels` each; none: NULL. `names` [SIDBEAM_MAX_LEVELS] is what the config refers to. */
+static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
+                                  flat_in_bytes item, flat_in_bytes priority, const char** names,
+                                  sidbeam_arrow_config* config, sidbeam_error* err) {
+  int64_t i = 0;
+  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "levels", levels) ||
+      !fl_terminated(err, "level_prefix", level_prefix) || !fl_terminated(err, "item", item) ||
+      !fl_terminated(err, "priority", priority))
+    return 0;
+  config->sid = sid.data;
+  config->level_prefix = level_prefix.data;
+  config->item = item.data;
+  config->priority = priority.data;
+  if (levels.data == NULL) return 1;
+  config->levels = names;
+  for (i = 0; i < levels.count; i += (int64_t)strlen(levels.data + i) + 1) {
+    if (config->level_count == SIDBEAM_MAX_LEVELS) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "levels has more than %d names", SIDBEAM_MAX_LEVELS);
+      return 0;
+    }
+    names[config->level_count++] = levels.data + i;
+  }
+  return 1;
+}
+
+/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
+static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
+                                             flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
+                                             flat_in_bytes priority, sidbeam_error* err) {
+  sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
+  const char* names[SIDBEAM_MAX_LEVELS];
+  int64_t pairs = 0;
+  void* object = NULL;
+  fl_clear(err);
+  if (fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+    object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) {
+    flat_arrow_release(stream);
+    return 0;
+  }
+  (void)!sidbeam_builder_add_arrow((sidbeam_builder*)object, (struct ArrowArrayStream*)(intptr_t)stream, &config,
+                                   &pairs, err);
+  fl_leave(builder);
+  return pairs;
+}
+
+/* out [FLAT_ARROW_COUNT]; codes [SIDBEAM_MAX_LEVELS] or none. */
+static inline void flat_arrow_inspect(int64_t stream, flat_in_bytes sid, flat_in_bytes levels,
+                                      flat_in_bytes level_prefix, flat_in_bytes item, flat_in_bytes priority,
+                                      flat_out_i64 out, flat_out_i32 codes, sidbeam_error* err) {
+  sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
+  sidbeam_arrow_info info = SIDBEAM_ARROW_INFO_INIT;
+  const char* names[SIDBEAM_MAX_LEVELS];
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_ARROW_COUNT) || !FLAT_NEED(err, codes, SIDBEAM_MAX_LEVELS) ||
+      !fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err)) {
+    flat_arrow_release(stream);
+    return;
+  }
+  if (sidbeam_arrow_inspect((struct ArrowArrayStream*)(intptr_t)stream, &config, codes.data, &info, err) != SIDBEAM_OK)
+    return;
+  out.data[FLAT_ARROW_LEVELS] = info.levels;
+  out.data[FLAT_ARROW_SHORTEST] = info.shortest;
+  out.data[FLAT_ARROW_ID_TYPE] = info.id_type;
+  out.data[FLAT_ARROW_ITEMS] = info.items;
+  out.data[FLAT_ARROW_PRIORITIES] = info.priorities;
+  out.data[FLAT_ARROW_PAIRS] = info.pairs;
+}
+
+#endif
+
 /* An opened index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_INDEX_H
 #define SIDBEAM_FLAT_INDEX_H
@@ -944,6 +1043,30 @@ static inline void flat_index_verify(flat_handle* index, int32_t depth, sidbeam_
   if (object == NULL) return;
   (void)!sidbeam_index_verify((sidbeam_index*)object, depth, err);
   fl_drop_user(index);
+}
+
+/* Writes the index's file. */
+static inline void flat_index_write(flat_handle* index, const char* path, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_write((sidbeam_index*)object, path, err);
+  fl_drop_user(index);
+}
+
+/* Returns how many bytes the index's file has, of which as many as fit are written. */
+static inline int64_t flat_index_bytes(flat_handle* index, flat_out_bytes out, sidbeam_error* err) {
+  const void* data = NULL;
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  if (sidbeam_index_bytes((sidbeam_index*)object, &data, &bytes, err) == SIDBEAM_OK)
+    (void)fl_text(out, (const char*)data, bytes);
+  fl_drop_user(index);
+  return bytes;
 }
 
 static inline void fl_put_section(const sidbeam_section_info* info, int64_t* numbers, flat_out_bytes kind,
@@ -3561,7 +3684,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_77dbbda3972740c8(void *_swig_go_0) {
+void _wrap_Swig_free_native_ffcd2776548d207d(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -3571,7 +3694,7 @@ void _wrap_Swig_free_native_77dbbda3972740c8(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_77dbbda3972740c8(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_ffcd2776548d207d(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -3584,7 +3707,7 @@ void *_wrap_Swig_malloc_native_77dbbda3972740c8(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3596,7 +3719,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3608,7 +3731,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3620,7 +3743,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3632,7 +3755,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3644,7 +3767,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3656,7 +3779,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3668,7 +3791,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3680,7 +3803,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3692,7 +3815,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3704,7 +3827,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3716,7 +3839,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3728,7 +3851,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_OK_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3740,7 +3863,7 @@ intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3752,7 +3875,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3764,7 +3887,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3776,7 +3899,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_CORRUPT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3788,7 +3911,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3800,7 +3923,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3812,7 +3935,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISION_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3824,7 +3947,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_CANCELLED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3836,7 +3959,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3848,7 +3971,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3860,7 +3983,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_INTERNAL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3872,7 +3995,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3884,7 +4007,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3896,7 +4019,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3908,7 +4031,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_77dbbda3972740c8() {
+_goslice_ _wrap_sidbeam_version_native_ffcd2776548d207d() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -3922,7 +4045,7 @@ _goslice_ _wrap_sidbeam_version_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8() {
+intgo _wrap_sidbeam_abi_version_native_ffcd2776548d207d() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -3933,7 +4056,7 @@ intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_77dbbda3972740c8(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_ffcd2776548d207d(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -3949,7 +4072,7 @@ _goslice_ _wrap_sidbeam_status_name_native_77dbbda3972740c8(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_77dbbda3972740c8() {
+_goslice_ _wrap_sidbeam_cpu_target_native_ffcd2776548d207d() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -3963,7 +4086,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_77dbbda3972740c8() {
+long long _wrap_FLAT_BROADCAST_native_ffcd2776548d207d() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3974,7 +4097,7 @@ long long _wrap_FLAT_BROADCAST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3986,7 +4109,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -3998,7 +4121,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4010,7 +4133,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_I64_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4022,7 +4145,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_U64_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4034,7 +4157,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_STRING_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4046,7 +4169,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4058,7 +4181,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4070,7 +4193,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4082,7 +4205,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4094,7 +4217,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4106,7 +4229,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4118,7 +4241,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4130,7 +4253,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4142,7 +4265,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4154,7 +4277,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4166,7 +4289,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4178,7 +4301,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4190,7 +4313,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4202,7 +4325,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4214,7 +4337,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4226,7 +4349,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4238,7 +4361,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4250,7 +4373,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4262,7 +4385,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4274,7 +4397,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4286,7 +4409,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4298,7 +4421,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4310,7 +4433,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4322,7 +4445,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4334,7 +4457,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4346,7 +4469,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4358,7 +4481,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4370,7 +4493,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4382,7 +4505,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4394,7 +4517,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4406,7 +4529,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4418,7 +4541,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4430,7 +4553,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4442,7 +4565,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4454,7 +4577,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4466,7 +4589,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4478,7 +4601,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4490,7 +4613,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4502,7 +4625,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4514,7 +4637,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4526,7 +4649,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4538,7 +4661,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4550,7 +4673,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4562,7 +4685,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4574,7 +4697,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4586,7 +4709,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4598,7 +4721,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4610,7 +4733,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4622,7 +4745,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4634,7 +4757,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4646,7 +4769,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNTIME_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4658,7 +4781,7 @@ intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BUILDER_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4670,7 +4793,7 @@ intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INDEX_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4682,7 +4805,7 @@ intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4694,7 +4817,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SESSION_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4706,7 +4829,7 @@ intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4718,7 +4841,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4730,7 +4853,7 @@ intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DISC_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4742,7 +4865,7 @@ intgo _wrap_FLAT_DISC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4754,7 +4877,7 @@ intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4766,7 +4889,7 @@ intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4778,7 +4901,7 @@ intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4790,7 +4913,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4802,7 +4925,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4814,7 +4937,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4826,7 +4949,7 @@ intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4838,7 +4961,7 @@ intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_77dbbda3972740c8() {
+long long _wrap_FLAT_CLOSED_native_ffcd2776548d207d() {
   long long result;
   long long _swig_go_result;
   
@@ -4849,7 +4972,7 @@ long long _wrap_FLAT_CLOSED_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_close_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_ffcd2776548d207d(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4861,7 +4984,7 @@ void _wrap_flat_close_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_ffcd2776548d207d(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4876,7 +4999,7 @@ intgo _wrap_flat_is_closed_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_ffcd2776548d207d(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4888,7 +5011,7 @@ void _wrap_flat_free_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -4904,7 +5027,7 @@ void _wrap_flat_view_retain_native_77dbbda3972740c8(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_ffcd2776548d207d(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4916,7 +5039,7 @@ void _wrap_flat_view_release_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_ffcd2776548d207d(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -4928,7 +5051,7 @@ void _wrap_flat_check_abi_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4940,7 +5063,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_LOG_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -4952,7 +5075,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_flat_log_take_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_ffcd2776548d207d(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4968,7 +5091,7 @@ intgo _wrap_flat_log_take_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_77dbbda3972740c8(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_ffcd2776548d207d(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5013,7 +5136,7 @@ flat_handle *_wrap_flat_runtime_create_native_77dbbda3972740c8(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5062,7 +5185,7 @@ flat_handle *_wrap_flat_builder_create_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5083,7 +5206,7 @@ void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5097,7 +5220,7 @@ void _wrap_flat_builder_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5137,7 +5260,7 @@ void _wrap_flat_builder_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5182,7 +5305,7 @@ void _wrap_flat_builder_add_named_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_ffcd2776548d207d(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5212,7 +5335,7 @@ void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_ffcd2776548d207d(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5235,7 +5358,7 @@ void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -5256,7 +5379,196 @@ flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+intgo _wrap_FLAT_ARROW_LEVELS_native_ffcd2776548d207d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_SHORTEST_native_ffcd2776548d207d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_SHORTEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_ffcd2776548d207d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_ID_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_ITEMS_native_ffcd2776548d207d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_ffcd2776548d207d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_PRIORITIES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_PAIRS_native_ffcd2776548d207d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_PAIRS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_COUNT_native_ffcd2776548d207d() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_arrow_release_native_ffcd2776548d207d(long long _swig_go_0) {
+  int64_t arg1 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  flat_arrow_release(arg1);
+  
+}
+
+
+long long _wrap_flat_builder_add_arrow_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_in_bytes arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_bytes arg5 ;
+  flat_in_bytes arg6 ;
+  flat_in_bytes arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_arrow_inspect_native_ffcd2776548d207d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+  int64_t arg1 ;
+  flat_in_bytes arg2 ;
+  flat_in_bytes arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_bytes arg5 ;
+  flat_in_bytes arg6 ;
+  flat_out_i64 arg7 ;
+  flat_out_i32 arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  flat_arrow_inspect(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+}
+
+
+long long _wrap_flat_returned_loans_native_ffcd2776548d207d(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -5272,7 +5584,7 @@ long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_index_open_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_ffcd2776548d207d(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5304,7 +5616,7 @@ flat_handle *_wrap_flat_index_open_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -5336,7 +5648,7 @@ flat_handle *_wrap_flat_index_open_memory_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5348,7 +5660,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5360,7 +5672,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5372,7 +5684,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5384,7 +5696,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5396,7 +5708,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_LONGEST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5408,7 +5720,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5420,7 +5732,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_KINDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5432,7 +5744,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5444,7 +5756,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5456,7 +5768,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SIDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5468,7 +5780,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_ITEMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5480,7 +5792,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5492,7 +5804,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5504,7 +5816,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5516,7 +5828,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5528,7 +5840,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5540,7 +5852,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_CODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5552,7 +5864,7 @@ intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5564,7 +5876,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_NODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5576,7 +5888,7 @@ intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -5588,7 +5900,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_index_peek_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_ffcd2776548d207d(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5617,7 +5929,7 @@ void _wrap_flat_index_peek_native_77dbbda3972740c8(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5643,7 +5955,7 @@ void _wrap_flat_index_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5661,7 +5973,54 @@ void _wrap_flat_index_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_write_native_ffcd2776548d207d(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_index_write(arg1,(char const *)arg2,arg3);
+  
+  free(arg2); 
+}
+
+
+long long _wrap_flat_index_bytes_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_bytes arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_index_bytes(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_index_get_section_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5694,7 +6053,7 @@ void _wrap_flat_index_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5727,7 +6086,7 @@ void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5751,7 +6110,7 @@ long long _wrap_flat_index_codebook_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -5784,7 +6143,7 @@ void _wrap_flat_index_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -5817,7 +6176,7 @@ void _wrap_flat_index_find_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -5843,7 +6202,7 @@ void _wrap_flat_index_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -5877,7 +6236,7 @@ long long _wrap_flat_index_children_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5905,7 +6264,7 @@ void _wrap_flat_index_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5928,7 +6287,7 @@ void _wrap_flat_index_get_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5946,7 +6305,7 @@ void _wrap_flat_index_unload_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -5967,7 +6326,7 @@ flat_handle *_wrap_flat_builder_plan_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_77dbbda3972740c8(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_ffcd2776548d207d(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5997,7 +6356,7 @@ flat_handle *_wrap_flat_plan_estimate_native_77dbbda3972740c8(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_EXACT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6009,7 +6368,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_SIDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6021,7 +6380,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6033,7 +6392,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6045,7 +6404,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6057,7 +6416,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6069,7 +6428,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_NODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6081,7 +6440,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6093,7 +6452,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_plan_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6114,7 +6473,7 @@ void _wrap_flat_plan_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6147,7 +6506,7 @@ void _wrap_flat_plan_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6168,7 +6527,7 @@ flat_handle *_wrap_flat_constraint_create_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6180,7 +6539,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6192,7 +6551,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6204,7 +6563,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6216,7 +6575,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6228,7 +6587,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6240,7 +6599,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6252,7 +6611,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6278,7 +6637,7 @@ void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6301,7 +6660,7 @@ void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -6327,7 +6686,7 @@ void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -6358,7 +6717,7 @@ void _wrap_flat_index_item_ids_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6387,7 +6746,7 @@ long long _wrap_flat_index_item_names_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -6415,7 +6774,7 @@ long long _wrap_flat_index_find_item_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -6475,7 +6834,7 @@ flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_session_start_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6564,7 +6923,7 @@ void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -6633,7 +6992,7 @@ void _wrap_flat_session_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6671,7 +7030,7 @@ long long _wrap_flat_session_children_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6683,7 +7042,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6695,7 +7054,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6707,7 +7066,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6719,7 +7078,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_CODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6731,7 +7090,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6743,7 +7102,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_STATES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6755,7 +7114,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6767,7 +7126,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6779,7 +7138,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6791,7 +7150,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6803,7 +7162,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6815,7 +7174,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6827,7 +7186,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6839,7 +7198,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6851,7 +7210,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -6863,7 +7222,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_session_get_beams_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6884,7 +7243,7 @@ void _wrap_flat_session_get_beams_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -6907,7 +7266,7 @@ void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_session_get_items_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6966,7 +7325,7 @@ void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6991,7 +7350,7 @@ void _wrap_flat_session_stop_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_STEPS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7003,7 +7362,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7015,7 +7374,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7027,7 +7386,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7039,7 +7398,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7051,7 +7410,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7063,7 +7422,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7075,7 +7434,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_session_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7096,7 +7455,7 @@ void _wrap_flat_session_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_COUNTERS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7108,7 +7467,7 @@ intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7120,7 +7479,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7149,7 +7508,7 @@ long long _wrap_flat_session_get_counters_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -7196,7 +7555,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_77dbbda3972740c8(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -7238,7 +7597,7 @@ void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7283,7 +7642,7 @@ void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7329,7 +7688,7 @@ void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7366,7 +7725,7 @@ void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7431,7 +7790,7 @@ void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7529,7 +7888,7 @@ void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7564,7 +7923,7 @@ flat_handle *_wrap_flat_disc_create_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7588,7 +7947,7 @@ long long _wrap_flat_disc_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -7626,7 +7985,7 @@ void _wrap_flat_disc_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7677,7 +8036,7 @@ void _wrap_flat_disc_get_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_END_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7689,7 +8048,7 @@ intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_DONE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7701,7 +8060,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7713,7 +8072,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_TAG_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7725,7 +8084,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7737,7 +8096,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_STATUS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7749,7 +8108,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7761,7 +8120,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_LIVE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7773,7 +8132,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7785,7 +8144,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7797,7 +8156,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7809,7 +8168,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_BATCH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7821,7 +8180,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7833,7 +8192,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7845,7 +8204,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7857,7 +8216,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7869,7 +8228,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7881,7 +8240,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_TAG_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7893,7 +8252,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7905,7 +8264,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7917,7 +8276,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7929,7 +8288,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7941,7 +8300,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7953,7 +8312,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7965,7 +8324,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7977,7 +8336,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -7989,7 +8348,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8001,7 +8360,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_MAP_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8013,7 +8372,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8025,7 +8384,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8037,7 +8396,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8049,7 +8408,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8061,7 +8420,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_flat_events_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8085,7 +8444,7 @@ intgo _wrap_flat_events_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8105,7 +8464,7 @@ void _wrap_flat_adjust_answer_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_ffcd2776548d207d(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -8134,7 +8493,7 @@ void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_model_open_native_ffcd2776548d207d(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8164,7 +8523,7 @@ flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8176,7 +8535,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8188,7 +8547,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8200,7 +8559,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HEADS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8212,7 +8571,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8224,7 +8583,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8236,7 +8595,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8248,7 +8607,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8260,7 +8619,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8272,7 +8631,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8284,7 +8643,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8296,7 +8655,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8308,7 +8667,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8320,7 +8679,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_model_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8346,7 +8705,7 @@ void _wrap_flat_model_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8358,7 +8717,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8370,7 +8729,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8382,7 +8741,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8394,7 +8753,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8406,7 +8765,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8418,7 +8777,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_LANES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8430,7 +8789,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8442,7 +8801,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8454,7 +8813,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8466,7 +8825,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8478,7 +8837,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8490,7 +8849,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8502,7 +8861,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8514,7 +8873,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8526,7 +8885,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MODE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8538,7 +8897,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8550,7 +8909,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8562,7 +8921,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8574,7 +8933,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -8647,7 +9006,7 @@ flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -8668,7 +9027,7 @@ flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_runner_run_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8712,7 +9071,7 @@ void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10) {
+long long _wrap_flat_runner_submit_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8754,7 +9113,7 @@ long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8772,7 +9131,7 @@ void _wrap_flat_runner_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_ffcd2776548d207d(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8793,7 +9152,7 @@ intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8805,7 +9164,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8817,7 +9176,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8829,7 +9188,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8841,7 +9200,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8853,7 +9212,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8865,7 +9224,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8877,7 +9236,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8889,7 +9248,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8901,7 +9260,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8913,7 +9272,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8925,7 +9284,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8937,7 +9296,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8949,7 +9308,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8961,7 +9320,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8973,7 +9332,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8985,7 +9344,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -8997,7 +9356,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9009,7 +9368,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9021,7 +9380,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9033,7 +9392,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9045,7 +9404,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9057,7 +9416,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9069,7 +9428,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9081,7 +9440,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9093,7 +9452,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9114,7 +9473,7 @@ void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -9130,7 +9489,7 @@ void _wrap_flat_runner_close_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9142,7 +9501,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9154,7 +9513,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9166,7 +9525,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9178,7 +9537,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9190,7 +9549,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9202,7 +9561,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9214,7 +9573,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9226,7 +9585,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9238,7 +9597,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9250,7 +9609,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9262,7 +9621,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9274,7 +9633,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_ffcd2776548d207d(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -9298,7 +9657,7 @@ flat_handle *_wrap_flat_draft_head_open_native_77dbbda3972740c8(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -9332,7 +9691,7 @@ long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_ffcd2776548d207d(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -9380,7 +9739,7 @@ void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9423,7 +9782,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_draft_decoder_run_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -9496,7 +9855,7 @@ void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_START_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9508,7 +9867,7 @@ intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9520,7 +9879,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_RUN_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9532,7 +9891,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9544,7 +9903,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9556,7 +9915,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9568,7 +9927,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9580,7 +9939,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9592,7 +9951,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9604,7 +9963,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
+void _wrap_flat_draft_decoder_enqueue_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -9661,7 +10020,7 @@ void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_ffcd2776548d207d(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9705,7 +10064,7 @@ flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -9734,7 +10093,7 @@ flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_ffcd2776548d207d(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9798,7 +10157,7 @@ void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9810,7 +10169,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9822,7 +10181,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9834,7 +10193,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9846,7 +10205,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9858,7 +10217,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9870,7 +10229,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9882,7 +10241,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9894,7 +10253,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -9906,7 +10265,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -9932,7 +10291,7 @@ void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_ffcd2776548d207d(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9965,7 +10324,7 @@ flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -9991,7 +10350,7 @@ long long _wrap_flat_speculation_begin_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DEPTH_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10003,7 +10362,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10015,7 +10374,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_NODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10027,7 +10386,7 @@ intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10039,7 +10398,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10051,7 +10410,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_SLOTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10063,7 +10422,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10075,7 +10434,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_TOKENS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10087,7 +10446,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_CODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10099,7 +10458,7 @@ intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10111,7 +10470,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PARENTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10123,7 +10482,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PLACES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10135,7 +10494,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10147,7 +10506,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10159,7 +10518,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10171,7 +10530,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10183,7 +10542,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10204,7 +10563,7 @@ void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10220,7 +10579,7 @@ void _wrap_flat_speculation_add_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -10243,7 +10602,7 @@ void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -10286,7 +10645,7 @@ void _wrap_flat_speculation_verify_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10298,7 +10657,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10310,7 +10669,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10322,7 +10681,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10334,7 +10693,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10346,7 +10705,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10358,7 +10717,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10379,7 +10738,7 @@ void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -10415,7 +10774,7 @@ void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10427,7 +10786,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10439,7 +10798,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10451,7 +10810,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_ffcd2776548d207d() {
   int result;
   intgo _swig_go_result;
   
@@ -10463,7 +10822,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_ffcd2776548d207d(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;
