@@ -31,7 +31,7 @@ bool whole(T value, bool is_unsigned, int64_t& out) {
     out = static_cast<int64_t>(value);
     return out >= 0 || !is_unsigned;
   } else {
-    out = static_cast<int64_t>(value);
+    out = static_cast<int64_t>(+value);  // the number, also of what C++ calls a char
     if constexpr (std::is_same_v<T, uint64_t>) return is_unsigned || out >= 0;
     return !is_unsigned || out >= 0;
   }
