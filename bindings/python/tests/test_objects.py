@@ -112,6 +112,9 @@ def test_results(named: sidbeam.Index) -> None:
     several = sidbeam.Index.build([(0, 1), (2, 2), (0, 1)], [10, 11, 12], priorities=[1, 0, 2])
     frame = result(several, [[0, 1], [2, 2]], [-1, -2], [0, 1]).to_pandas()
     assert frame["item"].tolist() == [12, 10, 11] and frame["rank"].tolist() == [0, 0, 1]
+    twice = result(sidbeam.Index.build([(0, 1), (2, 2)], [7, 7]), [[2, 2], [0, 1]], [-1, -2], [1, 0])
+    assert twice.to_pandas()["rank"].tolist() == [0, 1]
+    assert twice.to_pandas(distinct=True)["sid"].tolist() == [(2, 2)]
     without = result(named.constraint, [[0, 1], [3, -1]], [-1, -2], [0, -1]).to_pandas()
     assert list(without.columns) == ["score", "sid", "ordinal", "rank"] and without["sid"].tolist() == [(0, 1), (3,)]
     assert result(named, np.empty((0, 2)), [], []).to_pandas().empty

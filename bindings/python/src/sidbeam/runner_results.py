@@ -52,17 +52,18 @@ class Result:
             raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
         return self.constraint
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, *, distinct: bool = False) -> Any:
         """A ``pandas.DataFrame`` of a row per item, best first: ``item``, ``score``, ``sid``, ``ordinal`` and ``rank``
-        of the SID, from 0. Of a request that ran under a Constraint a row per SID, without ``item``."""
+        of the SID, from 0; ``distinct`` as for :meth:`find_items`. Of a request that ran under a Constraint a row per
+        SID, without ``item``."""
         import pandas
 
         ranks = np.arange(len(self))
         columns: dict[str, Any] = {}
         if isinstance(self.constraint, Index):
-            rows = [self.constraint.item_rows(int(o)) if o >= 0 else range(0) for o in self.ordinals]
-            ranks = np.repeat(ranks, [len(r) for r in rows])
-            columns["item"] = self.constraint.item_ids(np.fromiter(itertools.chain.from_iterable(rows), np.int64))
+            rows, offsets, _ = self.constraint.item_rows_of(self.ordinals, distinct=distinct)
+            ranks = np.repeat(ranks, np.diff(offsets))
+            columns["item"] = self.constraint.item_ids(rows)
         sids = self._sids()
         columns |= {"score": self.scores[ranks], "sid": [sids[rank] for rank in ranks]}
         return pandas.DataFrame(columns | {"ordinal": self.ordinals[ranks], "rank": ranks})
