@@ -145,6 +145,10 @@ def test_recommendations(named: sidbeam.Index) -> None:
     mixed = session.recommendations([1, 0], limit_per_sid=2)
     assert mixed[0] == both[1] and [(r.item, r.sid) for r in mixed[1]] == [(10, (0, 1)), (11, (0, 1)), (12, (2, 2))]
     assert len(session.recommendations(0, limit_per_sid=1)[0]) == 2
+    session.start([0], constraints=[sidbeam.Index.build([(0, 1), (2, 2)], [7, 7], codes=[4, 4])])
+    session.step(LOGITS[None, :1], slots=[0])
+    session.step(np.broadcast_to(LOGITS[1], (1, 3, 4)), slots=[0])
+    assert [len(session.recommendations(0, distinct=d)[0]) for d in (False, True)] == [2, 1]
     session.start(constraints=named.constraint)
     with pytest.raises(sidbeam.BadState, match="slot 0 ran under a Constraint, expected an Index"):
         session.recommendations()
