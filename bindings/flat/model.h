@@ -2,6 +2,8 @@
 #ifndef SIDBEAM_FLAT_MODEL_H
 #define SIDBEAM_FLAT_MODEL_H
 
+static inline void fl_destroy_model(void* object) { fl_runner_api->model_release((sidbeam_model*)object); }
+
 static inline flat_handle* flat_model_open(const char* folder, int32_t weights, int32_t device_type, int32_t device_id,
                                            sidbeam_error* err) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
@@ -13,7 +15,7 @@ static inline flat_handle* flat_model_open(const char* folder, int32_t weights, 
   config.device_type = device_type;
   config.device_id = device_id;
   if (fl_runner_api->model_open(folder, &config, &model, err) != SIDBEAM_OK) return NULL;
-  handle = fl_box(FLAT_MODEL, model);
+  handle = fl_box(FLAT_MODEL, model, fl_destroy_model);
   handle->device_type = device_type;
   return handle;
 }
