@@ -372,6 +372,7 @@ typedef struct flat_handle flat_handle;
 struct flat_handle {
   int32_t kind;
   _Atomic(void*) object;
+  void (*destroy)(void* object);
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
@@ -394,73 +395,16 @@ static inline const char* fl_kind_name(int32_t kind) {
   return names[kind];
 }
 
-/* A box around an object that a call of the C ABI has made; NULL where it failed. */
-static inline flat_handle* fl_box(int32_t kind, void* object) {
+/* A box around an object that a call of the C ABI has made. What ends such an object its kind says, in its own header:
+ * this one knows none of them. */
+static inline flat_handle* fl_box(int32_t kind, void* object, void (*destroy)(void* object)) {
   flat_handle* handle = (flat_handle*)calloc(1, sizeof(*handle));
   if (handle == NULL) abort(); /* 80 bytes: if these cannot be had, nothing of the caller's can be saved */
   handle->kind = kind;
+  handle->destroy = destroy;
   atomic_init(&handle->object, object);
   atomic_init(&handle->owners, 1);
   return handle;
-}
-
-static inline void fl_destroy_runner(void* object);       /* runner.h */
-static inline void fl_destroy_output_layer(void* object); /* hidden.h */
-static inline void fl_destroy_hidden(void* object);       /* hidden.h */
-static inline void fl_destroy_speculation(void* object);  /* speculate.h */
-struct fl_events;
-static inline void fl_drop_events(struct fl_events* events); /* events.h */
-
-static inline void fl_destroy(int32_t kind, void* object) {
-  switch (kind) {
-    case FLAT_RUNTIME:
-      sidbeam_runtime_release((sidbeam_runtime*)object);
-      break;
-    case FLAT_BUILDER:
-      sidbeam_builder_destroy((sidbeam_builder*)object);
-      break;
-    case FLAT_INDEX:
-      sidbeam_index_release((sidbeam_index*)object);
-      break;
-    case FLAT_CONSTRAINT:
-      sidbeam_constraint_release((sidbeam_constraint*)object);
-      break;
-    case FLAT_SESSION:
-      sidbeam_session_destroy((sidbeam_session*)object);
-      break;
-    case FLAT_CONSTRAINT_SET:
-      sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
-      break;
-    case FLAT_DISC:
-      sidbeam_disc_destroy((sidbeam_disc*)object);
-      break;
-    case FLAT_MODEL:
-      fl_runner_api->model_release((sidbeam_model*)object);
-      break;
-    case FLAT_RUNNER:
-      fl_destroy_runner(object);
-      break;
-    case FLAT_DRAFT_HEAD:
-      fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
-      break;
-    case FLAT_DRAFT_DECODER:
-      fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
-      break;
-    case FLAT_OUTPUT_LAYER:
-      fl_destroy_output_layer(object);
-      break;
-    case FLAT_HIDDEN:
-      fl_destroy_hidden(object);
-      break;
-    case FLAT_SPECULATION:
-      fl_destroy_speculation(object);
-      break;
-    case FLAT_EVENTS:
-      fl_drop_events((struct fl_events*)object);
-      break;
-    default:
-      sidbeam_plan_destroy((sidbeam_plan*)object);
-  }
 }
 
 static inline void fl_drop_owner(flat_handle* handle) {
@@ -472,7 +416,7 @@ static inline void fl_drop_user(flat_handle* handle) {
   /* Somebody who came too late may also be the last to leave: the exchange lets only one of them destroy. */
   if (atomic_fetch_sub(&handle->users, 1) == (FLAT_CLOSED | 1)) {
     void* object = atomic_exchange(&handle->object, NULL);
-    if (object != NULL) fl_destroy(handle->kind, object);
+    if (object != NULL) handle->destroy(object);
   }
   fl_drop_owner(handle);
 }
@@ -519,7 +463,7 @@ static inline void flat_close(flat_handle* handle) {
   if (handle == NULL) return;
   if (atomic_fetch_or(&handle->users, FLAT_CLOSED) == 0) {
     void* object = atomic_exchange(&handle->object, NULL);
-    if (object != NULL) fl_destroy(handle->kind, object);
+    if (object != NULL) handle->destroy(object);
   }
 }
 
@@ -606,6 +550,8 @@ static inline int32_t flat_log_take(flat_out_bytes text) {
   return level;
 }
 
+static inline void fl_destroy_runtime(void* object) { sidbeam_runtime_release((sidbeam_runtime*)object); }
+
 /* log_level -1: no log. cpu_target, cuda_library "": the default. device_allocate and device_release are addresses of
  * the functions of sidbeam_device_allocator, 0 for none. */
 static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_threads, int64_t step_grain,
@@ -632,7 +578,7 @@ static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_thr
     config.device_allocator = &allocator;
   }
   if (sidbeam_runtime_create(&config, &runtime, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_RUNTIME, runtime);
+  return fl_box(FLAT_RUNTIME, runtime, fl_destroy_runtime);
 }
 
 #endif
@@ -669,6 +615,8 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   return config;
 }
 
+static inline void fl_destroy_builder(void* object) { sidbeam_builder_destroy((sidbeam_builder*)object); }
+
 /* codes [levels]; the rest as in sidbeam_builder_config; codebook may be NULL. */
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
@@ -682,7 +630,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   fl_clear(err);
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
-  handle = fl_box(FLAT_BUILDER, NULL);
+  handle = fl_box(FLAT_BUILDER, NULL, fl_destroy_builder);
   handle->levels = config.levels;
   config.progress = fl_progress;
   config.progress_context = handle;
@@ -768,17 +716,6 @@ static inline void flat_builder_write(flat_handle* builder, const char* path, si
   fl_leave(builder);
 }
 
-static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_error* err) {
-  sidbeam_index* index = NULL;
-  void* object;
-  fl_clear(err);
-  object = fl_enter(builder, FLAT_BUILDER, err);
-  if (object == NULL) return NULL;
-  (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
-  fl_leave(builder);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
-}
-
 #endif
 
 /* An opened index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
@@ -819,6 +756,19 @@ static inline int64_t flat_returned_loans(flat_out_i64 numbers) {
   return count;
 }
 
+static inline void fl_destroy_index(void* object) { sidbeam_index_release((sidbeam_index*)object); }
+
+static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_error* err) {
+  sidbeam_index* index = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
+  fl_leave(builder);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
+}
+
 static inline flat_handle* flat_index_open(flat_handle* runtime, const char* path, int32_t residency, int32_t verify,
                                            sidbeam_error* err) {
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
@@ -831,7 +781,7 @@ static inline flat_handle* flat_index_open(flat_handle* runtime, const char* pat
   if (object == NULL) return NULL;
   (void)!sidbeam_index_open((sidbeam_runtime*)object, path, &config, &index, err);
   fl_drop_user(runtime);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
 }
 
 /* Opens bytes in memory, which stay borrowed until `loan` is among flat_returned_loans. With SIDBEAM_RESIDENCY_COPY, or
@@ -861,7 +811,7 @@ static inline flat_handle* flat_index_open_memory(flat_handle* runtime, flat_in_
                                 &config, &index, err) != SIDBEAM_OK)
     free(lent);
   fl_drop_user(runtime);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
 }
 
 /* Where the numbers of sidbeam_index_info stand in an array of FLAT_INFO_COUNT; arrays are by level, 64 each. */
@@ -1121,6 +1071,8 @@ static inline void flat_index_unload(flat_handle* index, int32_t device_id, sidb
 #ifndef SIDBEAM_FLAT_PLAN_H
 #define SIDBEAM_FLAT_PLAN_H
 
+static inline void fl_destroy_plan(void* object) { sidbeam_plan_destroy((sidbeam_plan*)object); }
+
 static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error* err) {
   sidbeam_plan* plan = NULL;
   void* object;
@@ -1129,7 +1081,7 @@ static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error
   if (object == NULL) return NULL;
   (void)!sidbeam_builder_plan((sidbeam_builder*)object, &plan, err);
   fl_leave(builder);
-  return plan == NULL ? NULL : fl_box(FLAT_PLAN, plan);
+  return plan == NULL ? NULL : fl_box(FLAT_PLAN, plan, fl_destroy_plan);
 }
 
 /* The arguments are those of flat_builder_create. */
@@ -1140,7 +1092,7 @@ static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variabl
   sidbeam_plan* plan = NULL;
   fl_clear(err);
   if (sidbeam_plan_estimate(&config, sids, &plan, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_PLAN, plan);
+  return fl_box(FLAT_PLAN, plan, fl_destroy_plan);
 }
 
 /* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, 64 of them. */
@@ -1194,6 +1146,8 @@ static inline void flat_plan_get_section(flat_handle* plan, int64_t i, flat_out_
 #ifndef SIDBEAM_FLAT_CONSTRAINT_H
 #define SIDBEAM_FLAT_CONSTRAINT_H
 
+static inline void fl_destroy_constraint(void* object) { sidbeam_constraint_release((sidbeam_constraint*)object); }
+
 static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   sidbeam_constraint* constraint = NULL;
@@ -1202,7 +1156,7 @@ static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_er
   if (config.index == NULL) return NULL;
   (void)!sidbeam_constraint_create(&config, &constraint, err);
   fl_drop_user(index);
-  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
+  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint, fl_destroy_constraint);
 }
 
 /* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64. */
@@ -1488,6 +1442,8 @@ static inline int fl_sampling(flat_in_i64 seeds, flat_in_i64 requests, flat_in_i
 #ifndef SIDBEAM_FLAT_SESSION_H
 #define SIDBEAM_FLAT_SESSION_H
 
+static inline void fl_destroy_session(void* object) { sidbeam_session_destroy((sidbeam_session*)object); }
+
 /* constraint may be NULL: slots then name theirs; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle* constraint, int32_t slots,
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
@@ -1517,7 +1473,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   if (config.constraint != NULL) fl_drop_user(constraint);
   fl_drop_user(runtime);
   if (session == NULL) return NULL;
-  flat_handle* handle = fl_box(FLAT_SESSION, session);
+  flat_handle* handle = fl_box(FLAT_SESSION, session, fl_destroy_session);
   handle->device_type = device_type;
   return handle;
 }
@@ -1840,6 +1796,10 @@ static inline int32_t fl_most_levels(const fl_constraints* constraints, sidbeam_
   return most;
 }
 
+static inline void fl_destroy_constraint_set(void* object) {
+  sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+}
+
 /* constraints: handles as numbers; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat_in_i64 constraints,
                                                       flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
@@ -1862,7 +1822,7 @@ static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat
     config.device_type = device_type;
     config.device_id = device_id;
     if (sidbeam_constraint_set_create((sidbeam_runtime*)object, &config, &set, err) == SIDBEAM_OK) {
-      handle = fl_box(FLAT_CONSTRAINT_SET, set);
+      handle = fl_box(FLAT_CONSTRAINT_SET, set, fl_destroy_constraint_set);
       handle->levels = fl_most_levels(&entered, err);
       handle->device_type = device_type;
     }
@@ -2021,6 +1981,8 @@ static inline void flat_constraint_set_sample(flat_handle* set, flat_in_i32 whic
 #ifndef SIDBEAM_FLAT_DISC_H
 #define SIDBEAM_FLAT_DISC_H
 
+static inline void fl_destroy_disc(void* object) { sidbeam_disc_destroy((sidbeam_disc*)object); }
+
 /* As in sidbeam_disc_config. */
 static inline flat_handle* flat_disc_create(flat_handle* runtime, int32_t results, int32_t rounds,
                                             int32_t without_replacement, int32_t attempts, int32_t side_by_side,
@@ -2040,7 +2002,7 @@ static inline flat_handle* flat_disc_create(flat_handle* runtime, int32_t result
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (sidbeam_disc_create((sidbeam_runtime*)object, &config, &disc, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_DISC, disc);
+    handle = fl_box(FLAT_DISC, disc, fl_destroy_disc);
     handle->results = results > 0 ? results : 1;
   }
   fl_drop_user(runtime);
@@ -2393,6 +2355,8 @@ static inline void flat_result_take(int64_t number, flat_out_i32 sids, flat_out_
 #ifndef SIDBEAM_FLAT_MODEL_H
 #define SIDBEAM_FLAT_MODEL_H
 
+static inline void fl_destroy_model(void* object) { fl_runner_api->model_release((sidbeam_model*)object); }
+
 static inline flat_handle* flat_model_open(const char* folder, int32_t weights, int32_t device_type, int32_t device_id,
                                            sidbeam_error* err) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
@@ -2404,7 +2368,7 @@ static inline flat_handle* flat_model_open(const char* folder, int32_t weights, 
   config.device_type = device_type;
   config.device_id = device_id;
   if (fl_runner_api->model_open(folder, &config, &model, err) != SIDBEAM_OK) return NULL;
-  handle = fl_box(FLAT_MODEL, model);
+  handle = fl_box(FLAT_MODEL, model, fl_destroy_model);
   handle->device_type = device_type;
   return handle;
 }
@@ -2550,7 +2514,8 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
     config->adjust = fl_adjust;
     config->adjust_context = made->events;
   }
-  if (fl_runner_api->runner_create(runtime, config, &made->runner, err) == SIDBEAM_OK) return fl_box(FLAT_RUNNER, made);
+  if (fl_runner_api->runner_create(runtime, config, &made->runner, err) == SIDBEAM_OK)
+    return fl_box(FLAT_RUNNER, made, fl_destroy_runner);
   fl_drop_events(made->events);
   free(made);
   return NULL;
@@ -2599,6 +2564,8 @@ static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle*
   return handle;
 }
 
+static inline void fl_destroy_events(void* object) { fl_drop_events((fl_events*)object); }
+
 /* The runner's events, a handle of its own, which does not keep the runner. */
 static inline flat_handle* flat_runner_events(flat_handle* runner, sidbeam_error* err) {
   fl_runner* object;
@@ -2609,7 +2576,7 @@ static inline flat_handle* flat_runner_events(flat_handle* runner, sidbeam_error
   pthread_mutex_lock(&object->events->mutex);
   object->events->owners++;
   pthread_mutex_unlock(&object->events->mutex);
-  handle = fl_box(FLAT_EVENTS, object->events);
+  handle = fl_box(FLAT_EVENTS, object->events, fl_destroy_events);
   fl_drop_user(runner);
   return handle;
 }
@@ -2843,11 +2810,15 @@ enum {
 /* Lists of arrays in sidbeam_draft_weights. */
 enum { FLAT_DRAFT_LISTS = 7 };
 
+static inline void fl_destroy_draft_head(void* object) {
+  fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
+}
+
 static inline flat_handle* flat_draft_head_open(const char* path, sidbeam_error* err) {
   sidbeam_draft_head* head = NULL;
   fl_clear(err);
   if (!fl_load_runner(err) || fl_runner_api->draft_head_open(path, NULL, &head, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_DRAFT_HEAD, head);
+  return fl_box(FLAT_DRAFT_HEAD, head, fl_destroy_draft_head);
 }
 
 /* codes [SIDBEAM_MAX_LEVELS]. Copies as much of the codebook as fits; returns its length. */
@@ -2943,6 +2914,10 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
+static inline void fl_destroy_draft_decoder(void* object) {
+  fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
+}
+
 /* As in sidbeam_draft_config; on the CPU runs take the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
@@ -2967,7 +2942,7 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   config.index = (sidbeam_index*)fl_share(index, FLAT_INDEX, err);
   if (err->code == 0 && fl_runner_api->draft_head_get_info(config.head, &info, err) == SIDBEAM_OK &&
       fl_runner_api->draft_decoder_create((sidbeam_runtime*)object, &config, &decoder, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_DRAFT_DECODER, decoder);
+    handle = fl_box(FLAT_DRAFT_DECODER, decoder, fl_destroy_draft_decoder);
     handle->levels = info.levels;
     handle->results = beams;
     handle->device_type = device_type;
@@ -3184,7 +3159,7 @@ static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t
   if (own == NULL) abort();
   if (fl_copy_layer(own, copy, &config, err) &&
       fl_runner_api->output_layer_create(&config, &own->layer, err) == SIDBEAM_OK)
-    return fl_box(FLAT_OUTPUT_LAYER, own);
+    return fl_box(FLAT_OUTPUT_LAYER, own, fl_destroy_output_layer);
   fl_destroy_output_layer(own);
   return NULL;
 }
@@ -3210,7 +3185,8 @@ static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle*
   config.layer = weights->layer;
   config.path = path;
   config.children = children;
-  if (fl_runner_api->hidden_create(&config, &own->hidden, err) == SIDBEAM_OK) return fl_box(FLAT_HIDDEN, own);
+  if (fl_runner_api->hidden_create(&config, &own->hidden, err) == SIDBEAM_OK)
+    return fl_box(FLAT_HIDDEN, own, fl_destroy_hidden);
   fl_destroy_hidden(own);
   return NULL;
 }
@@ -3330,7 +3306,7 @@ static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_ha
   own->draft = draft;
   if (err->code == 0 &&
       sidbeam_speculation_create((sidbeam_runtime*)object, &config, &own->speculation, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_SPECULATION, own);
+    handle = fl_box(FLAT_SPECULATION, own, fl_destroy_speculation);
   } else {
     if (config.draft != NULL) fl_drop_user(draft);
     if (config.target != NULL) fl_drop_user(target);
@@ -5235,6 +5211,22 @@ void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
+long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+  flat_out_i64 arg1 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    (&arg1)->data = _swig_go_0.array;
+    (&arg1)->count = _swig_go_0.len;
+  }
+  
+  result = (int64_t)flat_returned_loans(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
 flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
@@ -5252,22 +5244,6 @@ flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swi
   {
     _swig_go_result = result; 
   }
-  return _swig_go_result;
-}
-
-
-long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
-  flat_out_i64 arg1 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  {
-    (&arg1)->data = _swig_go_0.array;
-    (&arg1)->count = _swig_go_0.len;
-  }
-  
-  result = (int64_t)flat_returned_loans(arg1);
-  _swig_go_result = result; 
   return _swig_go_result;
 }
 
