@@ -30,6 +30,8 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   return config;
 }
 
+static inline void fl_destroy_builder(void* object) { sidbeam_builder_destroy((sidbeam_builder*)object); }
+
 /* codes [levels]; the rest as in sidbeam_builder_config; codebook may be NULL. */
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
@@ -43,7 +45,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   fl_clear(err);
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
-  handle = fl_box(FLAT_BUILDER, NULL);
+  handle = fl_box(FLAT_BUILDER, NULL, fl_destroy_builder);
   handle->levels = config.levels;
   handle->id_type = id_type;
   config.progress = fl_progress;
@@ -128,17 +130,6 @@ static inline void flat_builder_write(flat_handle* builder, const char* path, si
   if (object == NULL) return;
   (void)!sidbeam_builder_write((sidbeam_builder*)object, path, err);
   fl_leave(builder);
-}
-
-static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_error* err) {
-  sidbeam_index* index = NULL;
-  void* object;
-  fl_clear(err);
-  object = fl_enter(builder, FLAT_BUILDER, err);
-  if (object == NULL) return NULL;
-  (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
-  fl_leave(builder);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
 }
 
 #endif

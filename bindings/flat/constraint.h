@@ -2,6 +2,8 @@
 #ifndef SIDBEAM_FLAT_CONSTRAINT_H
 #define SIDBEAM_FLAT_CONSTRAINT_H
 
+static inline void fl_destroy_constraint(void* object) { sidbeam_constraint_release((sidbeam_constraint*)object); }
+
 static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   sidbeam_constraint* constraint = NULL;
@@ -10,7 +12,7 @@ static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_er
   if (config.index == NULL) return NULL;
   (void)!sidbeam_constraint_create(&config, &constraint, err);
   fl_drop_user(index);
-  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
+  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint, fl_destroy_constraint);
 }
 
 /* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, of

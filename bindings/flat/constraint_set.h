@@ -14,6 +14,10 @@ static inline int32_t fl_most_levels(const fl_constraints* constraints, sidbeam_
   return most;
 }
 
+static inline void fl_destroy_constraint_set(void* object) {
+  sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+}
+
 /* constraints: handles as numbers; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat_in_i64 constraints,
                                                       flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
@@ -36,7 +40,7 @@ static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat
     config.device_type = device_type;
     config.device_id = device_id;
     if (sidbeam_constraint_set_create((sidbeam_runtime*)object, &config, &set, err) == SIDBEAM_OK) {
-      handle = fl_box(FLAT_CONSTRAINT_SET, set);
+      handle = fl_box(FLAT_CONSTRAINT_SET, set, fl_destroy_constraint_set);
       handle->levels = fl_most_levels(&entered, err);
       handle->device_type = device_type;
     }

@@ -2,6 +2,8 @@
 #ifndef SIDBEAM_FLAT_DISC_H
 #define SIDBEAM_FLAT_DISC_H
 
+static inline void fl_destroy_disc(void* object) { sidbeam_disc_destroy((sidbeam_disc*)object); }
+
 /* As in sidbeam_disc_config. */
 static inline flat_handle* flat_disc_create(flat_handle* runtime, int32_t results, int32_t rounds,
                                             int32_t without_replacement, int32_t attempts, int32_t side_by_side,
@@ -21,7 +23,7 @@ static inline flat_handle* flat_disc_create(flat_handle* runtime, int32_t result
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (sidbeam_disc_create((sidbeam_runtime*)object, &config, &disc, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_DISC, disc);
+    handle = fl_box(FLAT_DISC, disc, fl_destroy_disc);
     handle->results = results > 0 ? results : 1;
   }
   fl_drop_user(runtime);

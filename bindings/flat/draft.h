@@ -21,11 +21,15 @@ enum {
 /* Lists of arrays in sidbeam_draft_weights. */
 enum { FLAT_DRAFT_LISTS = 7 };
 
+static inline void fl_destroy_draft_head(void* object) {
+  fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
+}
+
 static inline flat_handle* flat_draft_head_open(const char* path, sidbeam_error* err) {
   sidbeam_draft_head* head = NULL;
   fl_clear(err);
   if (!fl_load_runner(err) || fl_runner_api->draft_head_open(path, NULL, &head, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_DRAFT_HEAD, head);
+  return fl_box(FLAT_DRAFT_HEAD, head, fl_destroy_draft_head);
 }
 
 /* codes [SIDBEAM_MAX_LEVELS]. Copies as much of the codebook as fits; returns its length. */
@@ -122,6 +126,10 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
+static inline void fl_destroy_draft_decoder(void* object) {
+  fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
+}
+
 /* As in sidbeam_draft_config; on the CPU runs take the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
@@ -146,7 +154,7 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   config.index = (sidbeam_index*)fl_share(index, FLAT_INDEX, err);
   if (err->code == 0 && fl_runner_api->draft_head_get_info(config.head, &info, err) == SIDBEAM_OK &&
       fl_runner_api->draft_decoder_create((sidbeam_runtime*)object, &config, &decoder, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_DRAFT_DECODER, decoder);
+    handle = fl_box(FLAT_DRAFT_DECODER, decoder, fl_destroy_draft_decoder);
     handle->levels = info.levels;
     handle->results = beams;
     handle->device_type = device_type;

@@ -34,6 +34,7 @@ typedef struct flat_handle flat_handle;
 struct flat_handle {
   int32_t kind;
   _Atomic(void*) object;
+  void (*destroy)(void* object);
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
@@ -58,77 +59,16 @@ static inline const char* fl_kind_name(int32_t kind) {
   return names[kind];
 }
 
-/* A box around an object that a call of the C ABI has made; NULL where it failed. */
-static inline flat_handle* fl_box(int32_t kind, void* object) {
+/* A box around an object that a call of the C ABI has made. What ends such an object its kind says, in its own header:
+ * this one knows none of them. */
+static inline flat_handle* fl_box(int32_t kind, void* object, void (*destroy)(void* object)) {
   flat_handle* handle = (flat_handle*)calloc(1, sizeof(*handle));
   if (handle == NULL) abort(); /* 80 bytes: if these cannot be had, nothing of the caller's can be saved */
   handle->kind = kind;
+  handle->destroy = destroy;
   atomic_init(&handle->object, object);
   atomic_init(&handle->owners, 1);
   return handle;
-}
-
-static inline void fl_destroy_runner(void* object);       /* runner.h */
-static inline void fl_destroy_output_layer(void* object); /* hidden.h */
-static inline void fl_destroy_hidden(void* object);       /* hidden.h */
-static inline void fl_destroy_speculation(void* object);  /* speculate.h */
-static inline void fl_destroy_import(void* object);       /* import.h */
-struct fl_events;
-static inline void fl_drop_events(struct fl_events* events); /* events.h */
-
-static inline void fl_destroy(int32_t kind, void* object) {
-  switch (kind) {
-    case FLAT_RUNTIME:
-      sidbeam_runtime_release((sidbeam_runtime*)object);
-      break;
-    case FLAT_BUILDER:
-      sidbeam_builder_destroy((sidbeam_builder*)object);
-      break;
-    case FLAT_INDEX:
-      sidbeam_index_release((sidbeam_index*)object);
-      break;
-    case FLAT_CONSTRAINT:
-      sidbeam_constraint_release((sidbeam_constraint*)object);
-      break;
-    case FLAT_SESSION:
-      sidbeam_session_destroy((sidbeam_session*)object);
-      break;
-    case FLAT_CONSTRAINT_SET:
-      sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
-      break;
-    case FLAT_DISC:
-      sidbeam_disc_destroy((sidbeam_disc*)object);
-      break;
-    case FLAT_MODEL:
-      fl_runner_api->model_release((sidbeam_model*)object);
-      break;
-    case FLAT_RUNNER:
-      fl_destroy_runner(object);
-      break;
-    case FLAT_DRAFT_HEAD:
-      fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
-      break;
-    case FLAT_DRAFT_DECODER:
-      fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
-      break;
-    case FLAT_OUTPUT_LAYER:
-      fl_destroy_output_layer(object);
-      break;
-    case FLAT_HIDDEN:
-      fl_destroy_hidden(object);
-      break;
-    case FLAT_SPECULATION:
-      fl_destroy_speculation(object);
-      break;
-    case FLAT_IMPORT:
-      fl_destroy_import(object);
-      break;
-    case FLAT_EVENTS:
-      fl_drop_events((struct fl_events*)object);
-      break;
-    default:
-      sidbeam_plan_destroy((sidbeam_plan*)object);
-  }
 }
 
 static inline void fl_drop_owner(flat_handle* handle) {
@@ -140,7 +80,7 @@ static inline void fl_drop_user(flat_handle* handle) {
   /* Somebody who came too late may also be the last to leave: the exchange lets only one of them destroy. */
   if (atomic_fetch_sub(&handle->users, 1) == (FLAT_CLOSED | 1)) {
     void* object = atomic_exchange(&handle->object, NULL);
-    if (object != NULL) fl_destroy(handle->kind, object);
+    if (object != NULL) handle->destroy(object);
   }
   fl_drop_owner(handle);
 }
@@ -187,7 +127,7 @@ static inline void flat_close(flat_handle* handle) {
   if (handle == NULL) return;
   if (atomic_fetch_or(&handle->users, FLAT_CLOSED) == 0) {
     void* object = atomic_exchange(&handle->object, NULL);
-    if (object != NULL) fl_destroy(handle->kind, object);
+    if (object != NULL) handle->destroy(object);
   }
 }
 

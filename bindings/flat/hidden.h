@@ -85,7 +85,7 @@ static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t
   if (own == NULL) abort();
   if (fl_copy_layer(own, copy, &config, err) &&
       fl_runner_api->output_layer_create(&config, &own->layer, err) == SIDBEAM_OK)
-    return fl_box(FLAT_OUTPUT_LAYER, own);
+    return fl_box(FLAT_OUTPUT_LAYER, own, fl_destroy_output_layer);
   fl_destroy_output_layer(own);
   return NULL;
 }
@@ -111,7 +111,8 @@ static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle*
   config.layer = weights->layer;
   config.path = path;
   config.children = children;
-  if (fl_runner_api->hidden_create(&config, &own->hidden, err) == SIDBEAM_OK) return fl_box(FLAT_HIDDEN, own);
+  if (fl_runner_api->hidden_create(&config, &own->hidden, err) == SIDBEAM_OK)
+    return fl_box(FLAT_HIDDEN, own, fl_destroy_hidden);
   fl_destroy_hidden(own);
   return NULL;
 }

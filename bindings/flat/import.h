@@ -3,13 +3,7 @@
 #define SIDBEAM_FLAT_IMPORT_H
 
 /* The texts of sidbeam_import_info; FLAT_IMPORT_FAMILY and those after it are the families of the levels. */
-enum {
-  FLAT_IMPORT_FORMAT,
-  FLAT_IMPORT_SUMMARY,
-  FLAT_IMPORT_BEGIN_TOKENS,
-  FLAT_IMPORT_END_TOKENS,
-  FLAT_IMPORT_FAMILY
-};
+enum { FLAT_IMPORT_FORMAT, FLAT_IMPORT_SUMMARY, FLAT_IMPORT_BEGIN_TOKENS, FLAT_IMPORT_END_TOKENS, FLAT_IMPORT_FAMILY };
 
 /* Where the numbers of sidbeam_import_info stand in an array of FLAT_IMPORT_COUNT. */
 enum {
@@ -25,14 +19,14 @@ static inline void fl_destroy_import(void* object) { fl_import_api->import_destr
 
 /* A place for what flat_import_open makes, so that the opening, a pass over the file, can be cancelled and watched as a
  * build can: by flat_import_cancel and flat_import_get_progress. */
-static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL); }
+static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL, fl_destroy_import); }
 
 /* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. */
 static inline void flat_import_open(flat_handle* import, const char* path, int32_t levels, flat_in_i32 codes,
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
-                                    const char* token_pattern, int64_t token_base, int32_t quotes,
-                                    int32_t text_ids, sidbeam_error* err) {
+                                    const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
+                                    sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
   fl_clear(err);

@@ -36,6 +36,19 @@ static inline int64_t flat_returned_loans(flat_out_i64 numbers) {
   return count;
 }
 
+static inline void fl_destroy_index(void* object) { sidbeam_index_release((sidbeam_index*)object); }
+
+static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_error* err) {
+  sidbeam_index* index = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
+  fl_leave(builder);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
+}
+
 static inline flat_handle* flat_index_open(flat_handle* runtime, const char* path, int32_t residency, int32_t verify,
                                            sidbeam_error* err) {
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
@@ -48,7 +61,7 @@ static inline flat_handle* flat_index_open(flat_handle* runtime, const char* pat
   if (object == NULL) return NULL;
   (void)!sidbeam_index_open((sidbeam_runtime*)object, path, &config, &index, err);
   fl_drop_user(runtime);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
 }
 
 /* Opens bytes in memory, which stay borrowed until `loan` is among flat_returned_loans. With SIDBEAM_RESIDENCY_COPY, or
@@ -78,7 +91,7 @@ static inline flat_handle* flat_index_open_memory(flat_handle* runtime, flat_in_
                                 &config, &index, err) != SIDBEAM_OK)
     free(lent);
   fl_drop_user(runtime);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
 }
 
 /* Where the numbers of sidbeam_index_info stand in an array of FLAT_INFO_COUNT; arrays are by level, of

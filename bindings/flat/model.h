@@ -2,6 +2,8 @@
 #ifndef SIDBEAM_FLAT_MODEL_H
 #define SIDBEAM_FLAT_MODEL_H
 
+static inline void fl_destroy_model(void* object) { fl_runner_api->model_release((sidbeam_model*)object); }
+
 /* base "": none. log_level -1: no log. */
 static inline flat_handle* flat_model_open(const char* folder, int32_t weights, int32_t device_type, int32_t device_id,
                                            const char* base, int32_t log_level, sidbeam_error* err) {
@@ -16,7 +18,7 @@ static inline flat_handle* flat_model_open(const char* folder, int32_t weights, 
   if (base != NULL && *base) config.base = base;
   if (log_level >= SIDBEAM_LOG_WARNING) config.log = fl_log_put; /* warnings are all that it says */
   if (fl_runner_api->model_open(folder, &config, &model, err) != SIDBEAM_OK) return NULL;
-  handle = fl_box(FLAT_MODEL, model);
+  handle = fl_box(FLAT_MODEL, model, fl_destroy_model);
   handle->device_type = device_type;
   return handle;
 }

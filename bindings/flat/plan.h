@@ -2,6 +2,8 @@
 #ifndef SIDBEAM_FLAT_PLAN_H
 #define SIDBEAM_FLAT_PLAN_H
 
+static inline void fl_destroy_plan(void* object) { sidbeam_plan_destroy((sidbeam_plan*)object); }
+
 static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error* err) {
   sidbeam_plan* plan = NULL;
   void* object;
@@ -10,7 +12,7 @@ static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error
   if (object == NULL) return NULL;
   (void)!sidbeam_builder_plan((sidbeam_builder*)object, &plan, err);
   fl_leave(builder);
-  return plan == NULL ? NULL : fl_box(FLAT_PLAN, plan);
+  return plan == NULL ? NULL : fl_box(FLAT_PLAN, plan, fl_destroy_plan);
 }
 
 /* The arguments are those of flat_builder_create. */
@@ -21,7 +23,7 @@ static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variabl
   sidbeam_plan* plan = NULL;
   fl_clear(err);
   if (sidbeam_plan_estimate(&config, sids, &plan, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_PLAN, plan);
+  return fl_box(FLAT_PLAN, plan, fl_destroy_plan);
 }
 
 /* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, of

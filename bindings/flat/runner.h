@@ -94,7 +94,8 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
     config->adjust = fl_adjust;
     config->adjust_context = made->events;
   }
-  if (fl_runner_api->runner_create(runtime, config, &made->runner, err) == SIDBEAM_OK) return fl_box(FLAT_RUNNER, made);
+  if (fl_runner_api->runner_create(runtime, config, &made->runner, err) == SIDBEAM_OK)
+    return fl_box(FLAT_RUNNER, made, fl_destroy_runner);
   fl_drop_events(made->events);
   free(made);
   return NULL;
@@ -143,6 +144,8 @@ static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle*
   return handle;
 }
 
+static inline void fl_destroy_events(void* object) { fl_drop_events((fl_events*)object); }
+
 /* The runner's events, a handle of its own, which does not keep the runner. */
 static inline flat_handle* flat_runner_events(flat_handle* runner, sidbeam_error* err) {
   fl_runner* object;
@@ -153,7 +156,7 @@ static inline flat_handle* flat_runner_events(flat_handle* runner, sidbeam_error
   pthread_mutex_lock(&object->events->mutex);
   object->events->owners++;
   pthread_mutex_unlock(&object->events->mutex);
-  handle = fl_box(FLAT_EVENTS, object->events);
+  handle = fl_box(FLAT_EVENTS, object->events, fl_destroy_events);
   fl_drop_user(runner);
   return handle;
 }

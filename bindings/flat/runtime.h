@@ -58,6 +58,8 @@ static inline int32_t flat_log_take(flat_out_bytes text) {
   return level;
 }
 
+static inline void fl_destroy_runtime(void* object) { sidbeam_runtime_release((sidbeam_runtime*)object); }
+
 /* log_level -1: no log. cpu_target, cuda_library "": the default. device_allocate and device_release are addresses of
  * the functions of sidbeam_device_allocator, 0 for none. */
 static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_threads, int64_t step_grain,
@@ -84,7 +86,7 @@ static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_thr
     config.device_allocator = &allocator;
   }
   if (sidbeam_runtime_create(&config, &runtime, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_RUNTIME, runtime);
+  return fl_box(FLAT_RUNTIME, runtime, fl_destroy_runtime);
 }
 
 #endif

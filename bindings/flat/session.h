@@ -2,6 +2,8 @@
 #ifndef SIDBEAM_FLAT_SESSION_H
 #define SIDBEAM_FLAT_SESSION_H
 
+static inline void fl_destroy_session(void* object) { sidbeam_session_destroy((sidbeam_session*)object); }
+
 /* constraint may be NULL: slots then name theirs; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle* constraint, int32_t slots,
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
@@ -31,7 +33,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   if (config.constraint != NULL) fl_drop_user(constraint);
   fl_drop_user(runtime);
   if (session == NULL) return NULL;
-  flat_handle* handle = fl_box(FLAT_SESSION, session);
+  flat_handle* handle = fl_box(FLAT_SESSION, session, fl_destroy_session);
   handle->device_type = device_type;
   return handle;
 }

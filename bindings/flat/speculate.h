@@ -38,7 +38,7 @@ static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_ha
   own->draft = draft;
   if (err->code == 0 &&
       sidbeam_speculation_create((sidbeam_runtime*)object, &config, &own->speculation, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_SPECULATION, own);
+    handle = fl_box(FLAT_SPECULATION, own, fl_destroy_speculation);
   } else {
     if (config.draft != NULL) fl_drop_user(draft);
     if (config.target != NULL) fl_drop_user(target);

@@ -67,8 +67,8 @@ typedef _gostring_ swig_type_37;
 typedef _goslice_ swig_type_38;
 typedef _gostring_ swig_type_39;
 typedef _goslice_ swig_type_40;
-typedef _goslice_ swig_type_41;
-typedef long long swig_type_42;
+typedef long long swig_type_41;
+typedef _goslice_ swig_type_42;
 typedef _goslice_ swig_type_43;
 typedef _gostring_ swig_type_44;
 typedef _goslice_ swig_type_45;
@@ -593,8 +593,8 @@ extern void _wrap_flat_builder_add_native_77dbbda3972740c8(uintptr_t arg1, swig_
 extern void _wrap_flat_builder_add_named_native_77dbbda3972740c8(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
 extern void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
 extern void _wrap_flat_builder_write_native_77dbbda3972740c8(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_77dbbda3972740c8(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_flat_returned_loans_native_77dbbda3972740c8(swig_type_43 arg1);
+extern swig_type_41 _wrap_flat_returned_loans_native_77dbbda3972740c8(swig_type_42 arg1);
+extern uintptr_t _wrap_flat_builder_finish_native_77dbbda3972740c8(uintptr_t arg1, swig_type_43 arg2);
 extern uintptr_t _wrap_flat_index_open_native_77dbbda3972740c8(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
 extern uintptr_t _wrap_flat_index_open_memory_native_77dbbda3972740c8(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
 extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8(void);
@@ -1991,23 +1991,23 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	}
 }
 
-func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
-	var swig_r uintptr
+func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
+	var swig_r int64
 	_swig_i_0 := arg1
-	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_77dbbda3972740c8(*(*C.swig_type_42)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg2
+		Swig_escape_val = arg1
 	}
 	return swig_r
 }
 
-func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
-	var swig_r int64
+func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_77dbbda3972740c8(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
+	_swig_i_1 := arg2
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg1
+		Swig_escape_val = arg2
 	}
 	return swig_r
 }
