@@ -3,13 +3,7 @@
 #define SIDBEAM_FLAT_IMPORT_H
 
 /* The texts of sidbeam_import_info; FLAT_IMPORT_FAMILY and those after it are the families of the levels. */
-enum {
-  FLAT_IMPORT_FORMAT,
-  FLAT_IMPORT_SUMMARY,
-  FLAT_IMPORT_BEGIN_TOKENS,
-  FLAT_IMPORT_END_TOKENS,
-  FLAT_IMPORT_FAMILY
-};
+enum { FLAT_IMPORT_FORMAT, FLAT_IMPORT_SUMMARY, FLAT_IMPORT_BEGIN_TOKENS, FLAT_IMPORT_END_TOKENS, FLAT_IMPORT_FAMILY };
 
 /* Where the numbers of sidbeam_import_info stand in an array of FLAT_IMPORT_COUNT. */
 enum {
@@ -31,8 +25,8 @@ static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT,
 static inline void flat_import_open(flat_handle* import, const char* path, int32_t levels, flat_in_i32 codes,
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
-                                    const char* token_pattern, int64_t token_base, int32_t quotes,
-                                    int32_t text_ids, sidbeam_error* err) {
+                                    const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
+                                    sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
   fl_clear(err);
