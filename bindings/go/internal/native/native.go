@@ -68,80 +68,80 @@ typedef _goslice_ swig_type_38;
 typedef _gostring_ swig_type_39;
 typedef _goslice_ swig_type_40;
 typedef _goslice_ swig_type_41;
-typedef long long swig_type_42;
+typedef _gostring_ swig_type_42;
 typedef _goslice_ swig_type_43;
 typedef _gostring_ swig_type_44;
-typedef _goslice_ swig_type_45;
-typedef _goslice_ swig_type_46;
-typedef long long swig_type_47;
-typedef _goslice_ swig_type_48;
+typedef _gostring_ swig_type_45;
+typedef _gostring_ swig_type_46;
+typedef _gostring_ swig_type_47;
+typedef _gostring_ swig_type_48;
 typedef _gostring_ swig_type_49;
-typedef _goslice_ swig_type_50;
+typedef long long swig_type_50;
 typedef _goslice_ swig_type_51;
 typedef _goslice_ swig_type_52;
 typedef _goslice_ swig_type_53;
 typedef _goslice_ swig_type_54;
-typedef _goslice_ swig_type_55;
+typedef long long swig_type_55;
 typedef _goslice_ swig_type_56;
-typedef long long swig_type_57;
+typedef _goslice_ swig_type_57;
 typedef _goslice_ swig_type_58;
 typedef _goslice_ swig_type_59;
 typedef _goslice_ swig_type_60;
-typedef _goslice_ swig_type_61;
-typedef long long swig_type_62;
-typedef _goslice_ swig_type_63;
+typedef long long swig_type_61;
+typedef _goslice_ swig_type_62;
+typedef _gostring_ swig_type_63;
 typedef _goslice_ swig_type_64;
 typedef _goslice_ swig_type_65;
-typedef _goslice_ swig_type_66;
-typedef long long swig_type_67;
-typedef _goslice_ swig_type_68;
+typedef long long swig_type_66;
+typedef _goslice_ swig_type_67;
+typedef _gostring_ swig_type_68;
 typedef _goslice_ swig_type_69;
 typedef _goslice_ swig_type_70;
 typedef _goslice_ swig_type_71;
 typedef _goslice_ swig_type_72;
 typedef _goslice_ swig_type_73;
 typedef _goslice_ swig_type_74;
-typedef long long swig_type_75;
-typedef _goslice_ swig_type_76;
+typedef _goslice_ swig_type_75;
+typedef long long swig_type_76;
 typedef _goslice_ swig_type_77;
 typedef _goslice_ swig_type_78;
 typedef _goslice_ swig_type_79;
 typedef _goslice_ swig_type_80;
-typedef _goslice_ swig_type_81;
-typedef long long swig_type_82;
+typedef long long swig_type_81;
+typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
 typedef _goslice_ swig_type_84;
 typedef _goslice_ swig_type_85;
-typedef _goslice_ swig_type_86;
-typedef long long swig_type_87;
-typedef long long swig_type_88;
-typedef long long swig_type_89;
+typedef long long swig_type_86;
+typedef _goslice_ swig_type_87;
+typedef _goslice_ swig_type_88;
+typedef _goslice_ swig_type_89;
 typedef _goslice_ swig_type_90;
 typedef _goslice_ swig_type_91;
 typedef _goslice_ swig_type_92;
 typedef _goslice_ swig_type_93;
-typedef _goslice_ swig_type_94;
+typedef long long swig_type_94;
 typedef _goslice_ swig_type_95;
-typedef long long swig_type_96;
+typedef _goslice_ swig_type_96;
 typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
 typedef _goslice_ swig_type_99;
-typedef long long swig_type_100;
-typedef _goslice_ swig_type_101;
+typedef _goslice_ swig_type_100;
+typedef long long swig_type_101;
 typedef _goslice_ swig_type_102;
 typedef _goslice_ swig_type_103;
 typedef _goslice_ swig_type_104;
 typedef _goslice_ swig_type_105;
-typedef _goslice_ swig_type_106;
-typedef _goslice_ swig_type_107;
-typedef _goslice_ swig_type_108;
-typedef long long swig_type_109;
+typedef long long swig_type_106;
+typedef long long swig_type_107;
+typedef long long swig_type_108;
+typedef _goslice_ swig_type_109;
 typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
 typedef _goslice_ swig_type_112;
 typedef _goslice_ swig_type_113;
 typedef _goslice_ swig_type_114;
-typedef _goslice_ swig_type_115;
+typedef long long swig_type_115;
 typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
@@ -149,156 +149,156 @@ typedef long long swig_type_119;
 typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
 typedef _goslice_ swig_type_122;
-typedef long long swig_type_123;
-typedef long long swig_type_124;
+typedef _goslice_ swig_type_123;
+typedef _goslice_ swig_type_124;
 typedef _goslice_ swig_type_125;
-typedef long long swig_type_126;
+typedef _goslice_ swig_type_126;
 typedef _goslice_ swig_type_127;
-typedef _goslice_ swig_type_128;
+typedef long long swig_type_128;
 typedef _goslice_ swig_type_129;
 typedef _goslice_ swig_type_130;
-typedef long long swig_type_131;
+typedef _goslice_ swig_type_131;
 typedef _goslice_ swig_type_132;
 typedef _goslice_ swig_type_133;
-typedef long long swig_type_134;
+typedef _goslice_ swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
 typedef _goslice_ swig_type_137;
-typedef _goslice_ swig_type_138;
-typedef long long swig_type_139;
+typedef long long swig_type_138;
+typedef _goslice_ swig_type_139;
 typedef _goslice_ swig_type_140;
 typedef _goslice_ swig_type_141;
 typedef long long swig_type_142;
-typedef _goslice_ swig_type_143;
+typedef long long swig_type_143;
 typedef _goslice_ swig_type_144;
-typedef _goslice_ swig_type_145;
-typedef long long swig_type_146;
+typedef long long swig_type_145;
+typedef _goslice_ swig_type_146;
 typedef _goslice_ swig_type_147;
 typedef _goslice_ swig_type_148;
 typedef _goslice_ swig_type_149;
-typedef _goslice_ swig_type_150;
+typedef long long swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef long long swig_type_153;
-typedef long long swig_type_154;
-typedef long long swig_type_155;
-typedef long long swig_type_156;
-typedef long long swig_type_157;
+typedef _goslice_ swig_type_154;
+typedef _goslice_ swig_type_155;
+typedef _goslice_ swig_type_156;
+typedef _goslice_ swig_type_157;
 typedef long long swig_type_158;
 typedef _goslice_ swig_type_159;
 typedef _goslice_ swig_type_160;
-typedef _goslice_ swig_type_161;
+typedef long long swig_type_161;
 typedef _goslice_ swig_type_162;
-typedef long long swig_type_163;
+typedef _goslice_ swig_type_163;
 typedef _goslice_ swig_type_164;
 typedef long long swig_type_165;
 typedef _goslice_ swig_type_166;
-typedef long long swig_type_167;
+typedef _goslice_ swig_type_167;
 typedef _goslice_ swig_type_168;
 typedef _goslice_ swig_type_169;
 typedef _goslice_ swig_type_170;
 typedef _goslice_ swig_type_171;
-typedef _goslice_ swig_type_172;
-typedef _goslice_ swig_type_173;
+typedef long long swig_type_172;
+typedef long long swig_type_173;
 typedef long long swig_type_174;
-typedef _goslice_ swig_type_175;
-typedef _goslice_ swig_type_176;
+typedef long long swig_type_175;
+typedef long long swig_type_176;
 typedef long long swig_type_177;
-typedef long long swig_type_178;
-typedef long long swig_type_179;
+typedef _goslice_ swig_type_178;
+typedef _goslice_ swig_type_179;
 typedef _goslice_ swig_type_180;
 typedef _goslice_ swig_type_181;
-typedef _goslice_ swig_type_182;
+typedef long long swig_type_182;
 typedef _goslice_ swig_type_183;
-typedef _goslice_ swig_type_184;
+typedef long long swig_type_184;
 typedef _goslice_ swig_type_185;
 typedef long long swig_type_186;
 typedef _goslice_ swig_type_187;
 typedef _goslice_ swig_type_188;
-typedef long long swig_type_189;
-typedef long long swig_type_190;
+typedef _goslice_ swig_type_189;
+typedef _goslice_ swig_type_190;
 typedef _goslice_ swig_type_191;
 typedef _goslice_ swig_type_192;
-typedef _goslice_ swig_type_193;
-typedef long long swig_type_194;
+typedef long long swig_type_193;
+typedef _goslice_ swig_type_194;
 typedef _goslice_ swig_type_195;
-typedef _goslice_ swig_type_196;
-typedef _goslice_ swig_type_197;
-typedef _goslice_ swig_type_198;
+typedef long long swig_type_196;
+typedef long long swig_type_197;
+typedef long long swig_type_198;
 typedef _goslice_ swig_type_199;
 typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
-typedef long long swig_type_202;
+typedef _goslice_ swig_type_202;
 typedef _goslice_ swig_type_203;
 typedef _goslice_ swig_type_204;
-typedef _goslice_ swig_type_205;
-typedef long long swig_type_206;
+typedef long long swig_type_205;
+typedef _goslice_ swig_type_206;
 typedef _goslice_ swig_type_207;
 typedef long long swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef long long swig_type_210;
+typedef long long swig_type_209;
+typedef _goslice_ swig_type_210;
 typedef _goslice_ swig_type_211;
 typedef _goslice_ swig_type_212;
-typedef _goslice_ swig_type_213;
+typedef long long swig_type_213;
 typedef _goslice_ swig_type_214;
 typedef _goslice_ swig_type_215;
-typedef long long swig_type_216;
+typedef _goslice_ swig_type_216;
 typedef _goslice_ swig_type_217;
-typedef long long swig_type_218;
+typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
 typedef _goslice_ swig_type_220;
-typedef _goslice_ swig_type_221;
+typedef long long swig_type_221;
 typedef _goslice_ swig_type_222;
-typedef long long swig_type_223;
-typedef long long swig_type_224;
+typedef _goslice_ swig_type_223;
+typedef _goslice_ swig_type_224;
 typedef long long swig_type_225;
-typedef long long swig_type_226;
+typedef _goslice_ swig_type_226;
 typedef long long swig_type_227;
 typedef _goslice_ swig_type_228;
-typedef _goslice_ swig_type_229;
+typedef long long swig_type_229;
 typedef _goslice_ swig_type_230;
-typedef long long swig_type_231;
-typedef long long swig_type_232;
+typedef _goslice_ swig_type_231;
+typedef _goslice_ swig_type_232;
 typedef _goslice_ swig_type_233;
-typedef long long swig_type_234;
-typedef _goslice_ swig_type_235;
+typedef _goslice_ swig_type_234;
+typedef long long swig_type_235;
 typedef _goslice_ swig_type_236;
-typedef _goslice_ swig_type_237;
+typedef long long swig_type_237;
 typedef _goslice_ swig_type_238;
-typedef long long swig_type_239;
-typedef long long swig_type_240;
-typedef long long swig_type_241;
+typedef _goslice_ swig_type_239;
+typedef _goslice_ swig_type_240;
+typedef _goslice_ swig_type_241;
 typedef long long swig_type_242;
-typedef _goslice_ swig_type_243;
-typedef _goslice_ swig_type_244;
-typedef _goslice_ swig_type_245;
+typedef long long swig_type_243;
+typedef long long swig_type_244;
+typedef long long swig_type_245;
 typedef long long swig_type_246;
 typedef _goslice_ swig_type_247;
 typedef _goslice_ swig_type_248;
 typedef _goslice_ swig_type_249;
-typedef _goslice_ swig_type_250;
+typedef long long swig_type_250;
 typedef long long swig_type_251;
-typedef long long swig_type_252;
+typedef _goslice_ swig_type_252;
 typedef long long swig_type_253;
-typedef long long swig_type_254;
+typedef _goslice_ swig_type_254;
 typedef _goslice_ swig_type_255;
 typedef _goslice_ swig_type_256;
 typedef _goslice_ swig_type_257;
-typedef _goslice_ swig_type_258;
-typedef _goslice_ swig_type_259;
-typedef _goslice_ swig_type_260;
-typedef _goslice_ swig_type_261;
+typedef long long swig_type_258;
+typedef long long swig_type_259;
+typedef long long swig_type_260;
+typedef long long swig_type_261;
 typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
 typedef _goslice_ swig_type_264;
 typedef long long swig_type_265;
 typedef _goslice_ swig_type_266;
-typedef long long swig_type_267;
-typedef long long swig_type_268;
+typedef _goslice_ swig_type_267;
+typedef _goslice_ swig_type_268;
 typedef _goslice_ swig_type_269;
 typedef long long swig_type_270;
-typedef _goslice_ swig_type_271;
-typedef _goslice_ swig_type_272;
+typedef long long swig_type_271;
+typedef long long swig_type_272;
 typedef long long swig_type_273;
 typedef _goslice_ swig_type_274;
 typedef _goslice_ swig_type_275;
@@ -310,19 +310,19 @@ typedef _goslice_ swig_type_280;
 typedef _goslice_ swig_type_281;
 typedef _goslice_ swig_type_282;
 typedef _goslice_ swig_type_283;
-typedef _goslice_ swig_type_284;
+typedef long long swig_type_284;
 typedef _goslice_ swig_type_285;
-typedef _goslice_ swig_type_286;
-typedef _goslice_ swig_type_287;
+typedef long long swig_type_286;
+typedef long long swig_type_287;
 typedef _goslice_ swig_type_288;
 typedef long long swig_type_289;
 typedef _goslice_ swig_type_290;
-typedef long long swig_type_291;
-typedef _goslice_ swig_type_292;
+typedef _goslice_ swig_type_291;
+typedef long long swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
 typedef _goslice_ swig_type_295;
-typedef _gostring_ swig_type_296;
+typedef _goslice_ swig_type_296;
 typedef _goslice_ swig_type_297;
 typedef _goslice_ swig_type_298;
 typedef _goslice_ swig_type_299;
@@ -331,546 +331,589 @@ typedef _goslice_ swig_type_301;
 typedef _goslice_ swig_type_302;
 typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
-typedef long long swig_type_305;
+typedef _goslice_ swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
-typedef _goslice_ swig_type_308;
+typedef long long swig_type_308;
 typedef _goslice_ swig_type_309;
 typedef long long swig_type_310;
 typedef _goslice_ swig_type_311;
-typedef long long swig_type_312;
-typedef long long swig_type_313;
-typedef long long swig_type_314;
-typedef _goslice_ swig_type_315;
+typedef _goslice_ swig_type_312;
+typedef _goslice_ swig_type_313;
+typedef _goslice_ swig_type_314;
+typedef _gostring_ swig_type_315;
 typedef _goslice_ swig_type_316;
-typedef long long swig_type_317;
-typedef long long swig_type_318;
+typedef _goslice_ swig_type_317;
+typedef _goslice_ swig_type_318;
 typedef _goslice_ swig_type_319;
-typedef long long swig_type_320;
-typedef long long swig_type_321;
-typedef long long swig_type_322;
+typedef _goslice_ swig_type_320;
+typedef _goslice_ swig_type_321;
+typedef _goslice_ swig_type_322;
 typedef _goslice_ swig_type_323;
 typedef long long swig_type_324;
 typedef _goslice_ swig_type_325;
-typedef long long swig_type_326;
+typedef _goslice_ swig_type_326;
 typedef _goslice_ swig_type_327;
 typedef _goslice_ swig_type_328;
-typedef _goslice_ swig_type_329;
+typedef long long swig_type_329;
 typedef _goslice_ swig_type_330;
-typedef _gostring_ swig_type_331;
-typedef _goslice_ swig_type_332;
+typedef long long swig_type_331;
+typedef long long swig_type_332;
 typedef long long swig_type_333;
 typedef _goslice_ swig_type_334;
 typedef _goslice_ swig_type_335;
-typedef _goslice_ swig_type_336;
-typedef _goslice_ swig_type_337;
-typedef _gostring_ swig_type_338;
-typedef _goslice_ swig_type_339;
-typedef _goslice_ swig_type_340;
-typedef _goslice_ swig_type_341;
+typedef long long swig_type_336;
+typedef long long swig_type_337;
+typedef _goslice_ swig_type_338;
+typedef long long swig_type_339;
+typedef long long swig_type_340;
+typedef long long swig_type_341;
 typedef _goslice_ swig_type_342;
-typedef _gostring_ swig_type_343;
+typedef long long swig_type_343;
 typedef _goslice_ swig_type_344;
-typedef _goslice_ swig_type_345;
+typedef long long swig_type_345;
 typedef _goslice_ swig_type_346;
-typedef long long swig_type_347;
-typedef long long swig_type_348;
-typedef long long swig_type_349;
-typedef long long swig_type_350;
-typedef long long swig_type_351;
+typedef _goslice_ swig_type_347;
+typedef _goslice_ swig_type_348;
+typedef _goslice_ swig_type_349;
+typedef _gostring_ swig_type_350;
+typedef _goslice_ swig_type_351;
 typedef long long swig_type_352;
 typedef _goslice_ swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
 typedef _goslice_ swig_type_356;
-typedef _goslice_ swig_type_357;
+typedef _gostring_ swig_type_357;
 typedef _goslice_ swig_type_358;
 typedef _goslice_ swig_type_359;
 typedef _goslice_ swig_type_360;
 typedef _goslice_ swig_type_361;
-typedef long long swig_type_362;
-typedef long long swig_type_363;
-typedef long long swig_type_364;
-typedef long long swig_type_365;
+typedef _gostring_ swig_type_362;
+typedef _goslice_ swig_type_363;
+typedef _goslice_ swig_type_364;
+typedef _goslice_ swig_type_365;
 typedef long long swig_type_366;
 typedef long long swig_type_367;
-typedef _goslice_ swig_type_368;
-typedef _goslice_ swig_type_369;
+typedef long long swig_type_368;
+typedef long long swig_type_369;
 typedef long long swig_type_370;
-typedef _goslice_ swig_type_371;
+typedef long long swig_type_371;
 typedef _goslice_ swig_type_372;
 typedef _goslice_ swig_type_373;
-typedef long long swig_type_374;
-typedef long long swig_type_375;
-typedef long long swig_type_376;
-typedef long long swig_type_377;
+typedef _goslice_ swig_type_374;
+typedef _goslice_ swig_type_375;
+typedef _goslice_ swig_type_376;
+typedef _goslice_ swig_type_377;
 typedef _goslice_ swig_type_378;
 typedef _goslice_ swig_type_379;
-typedef long long swig_type_380;
-typedef _goslice_ swig_type_381;
-typedef _goslice_ swig_type_382;
-typedef _goslice_ swig_type_383;
+typedef _goslice_ swig_type_380;
+typedef long long swig_type_381;
+typedef long long swig_type_382;
+typedef long long swig_type_383;
 typedef long long swig_type_384;
 typedef long long swig_type_385;
 typedef long long swig_type_386;
-typedef long long swig_type_387;
-typedef long long swig_type_388;
+typedef _goslice_ swig_type_387;
+typedef _goslice_ swig_type_388;
 typedef long long swig_type_389;
 typedef _goslice_ swig_type_390;
 typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
 typedef long long swig_type_393;
-typedef _goslice_ swig_type_394;
-typedef _goslice_ swig_type_395;
-typedef _goslice_ swig_type_396;
+typedef long long swig_type_394;
+typedef long long swig_type_395;
+typedef long long swig_type_396;
 typedef _goslice_ swig_type_397;
-typedef long long swig_type_398;
-typedef _goslice_ swig_type_399;
-typedef long long swig_type_400;
+typedef _goslice_ swig_type_398;
+typedef long long swig_type_399;
+typedef _goslice_ swig_type_400;
 typedef _goslice_ swig_type_401;
-typedef long long swig_type_402;
-typedef _goslice_ swig_type_403;
-typedef _goslice_ swig_type_404;
-typedef _goslice_ swig_type_405;
-typedef _goslice_ swig_type_406;
-typedef _goslice_ swig_type_407;
+typedef _goslice_ swig_type_402;
+typedef long long swig_type_403;
+typedef long long swig_type_404;
+typedef long long swig_type_405;
+typedef long long swig_type_406;
+typedef long long swig_type_407;
 typedef long long swig_type_408;
 typedef _goslice_ swig_type_409;
 typedef _goslice_ swig_type_410;
-typedef long long swig_type_411;
+typedef _goslice_ swig_type_411;
 typedef long long swig_type_412;
-typedef long long swig_type_413;
-typedef long long swig_type_414;
-typedef long long swig_type_415;
-typedef long long swig_type_416;
-typedef _goslice_ swig_type_417;
+typedef _goslice_ swig_type_413;
+typedef _goslice_ swig_type_414;
+typedef _goslice_ swig_type_415;
+typedef _goslice_ swig_type_416;
+typedef long long swig_type_417;
 typedef _goslice_ swig_type_418;
-typedef _goslice_ swig_type_419;
+typedef long long swig_type_419;
 typedef _goslice_ swig_type_420;
-typedef _goslice_ swig_type_421;
-typedef long long swig_type_422;
-typedef long long swig_type_423;
+typedef long long swig_type_421;
+typedef _goslice_ swig_type_422;
+typedef _goslice_ swig_type_423;
 typedef _goslice_ swig_type_424;
 typedef _goslice_ swig_type_425;
 typedef _goslice_ swig_type_426;
-typedef _goslice_ swig_type_427;
+typedef long long swig_type_427;
 typedef _goslice_ swig_type_428;
-typedef long long swig_type_429;
+typedef _goslice_ swig_type_429;
 typedef long long swig_type_430;
-typedef _goslice_ swig_type_431;
-typedef _goslice_ swig_type_432;
-typedef _goslice_ swig_type_433;
-extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8(void);
-extern swig_type_1 _wrap_sidbeam_version_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_77dbbda3972740c8(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_77dbbda3972740c8(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DISC_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8(void);
-extern swig_type_5 _wrap_FLAT_CLOSED_native_77dbbda3972740c8(void);
-extern void _wrap_flat_close_native_77dbbda3972740c8(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_77dbbda3972740c8(uintptr_t arg1);
-extern void _wrap_flat_free_native_77dbbda3972740c8(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_6 arg2);
-extern void _wrap_flat_view_release_native_77dbbda3972740c8(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_77dbbda3972740c8(swig_type_7 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_flat_log_take_native_77dbbda3972740c8(swig_type_8 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_77dbbda3972740c8(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
-extern void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
-extern void _wrap_flat_builder_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
-extern void _wrap_flat_builder_add_named_native_77dbbda3972740c8(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
-extern void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
-extern void _wrap_flat_builder_write_native_77dbbda3972740c8(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
-extern uintptr_t _wrap_flat_builder_finish_native_77dbbda3972740c8(uintptr_t arg1, swig_type_41 arg2);
-extern swig_type_42 _wrap_flat_returned_loans_native_77dbbda3972740c8(swig_type_43 arg1);
-extern uintptr_t _wrap_flat_index_open_native_77dbbda3972740c8(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_77dbbda3972740c8(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_index_peek_native_77dbbda3972740c8(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
-extern void _wrap_flat_index_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
-extern void _wrap_flat_index_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
-extern void _wrap_flat_index_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
-extern void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
-extern swig_type_67 _wrap_flat_index_codebook_native_77dbbda3972740c8(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
-extern void _wrap_flat_index_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
-extern void _wrap_flat_index_find_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
-extern void _wrap_flat_index_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
-extern swig_type_82 _wrap_flat_index_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
-extern void _wrap_flat_index_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
-extern void _wrap_flat_index_get_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
-extern void _wrap_flat_index_unload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_77dbbda3972740c8(uintptr_t arg1, swig_type_94 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_77dbbda3972740c8(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_plan_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
-extern void _wrap_flat_plan_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_105 arg2);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
-extern void _wrap_flat_index_item_rows_native_77dbbda3972740c8(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
-extern void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4);
-extern void _wrap_flat_index_item_ids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_115 arg2, swig_type_116 arg3, swig_type_117 arg4, swig_type_118 arg5);
-extern swig_type_119 _wrap_flat_index_item_names_native_77dbbda3972740c8(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3, swig_type_122 arg4);
-extern swig_type_123 _wrap_flat_index_find_item_native_77dbbda3972740c8(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4, swig_type_127 arg5);
-extern uintptr_t _wrap_flat_session_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_128 arg8, swig_type_129 arg9, swig_type_130 arg10, swig_type_131 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_132 arg16);
-extern void _wrap_flat_session_start_native_77dbbda3972740c8(uintptr_t arg1, swig_type_133 arg2, swig_type_134 arg3, swig_type_135 arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8, swig_type_140 arg9, swig_type_141 arg10, swig_type_142 arg11, swig_type_143 arg12, swig_type_144 arg13, swig_type_145 arg14, swig_type_146 arg15, swig_type_147 arg16, swig_type_148 arg17, swig_type_149 arg18, swig_type_150 arg19);
-extern void _wrap_flat_session_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12, swig_type_159 arg13, swig_type_160 arg14, float arg15, float arg16, swig_type_161 arg17, swig_type_162 arg18, swig_type_163 arg19, swig_type_164 arg20);
-extern swig_type_165 _wrap_flat_session_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_166 arg2, swig_type_167 arg3, swig_intgo arg4, swig_type_168 arg5, swig_type_169 arg6, swig_type_170 arg7);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_session_get_beams_native_77dbbda3972740c8(uintptr_t arg1, swig_type_171 arg2, swig_type_172 arg3);
-extern void _wrap_flat_session_fetch_native_77dbbda3972740c8(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4);
-extern void _wrap_flat_session_get_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_type_178 arg4, swig_type_179 arg5, swig_type_180 arg6, swig_type_181 arg7, swig_type_182 arg8, swig_type_183 arg9, swig_type_184 arg10, swig_type_185 arg11, swig_type_186 arg12, swig_type_187 arg13);
-extern void _wrap_flat_session_stop_native_77dbbda3972740c8(uintptr_t arg1, swig_type_188 arg2, swig_type_189 arg3, swig_type_190 arg4, swig_type_191 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_session_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8(void);
-extern swig_type_194 _wrap_flat_session_get_counters_native_77dbbda3972740c8(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_198 arg2, swig_type_199 arg3, swig_type_200 arg4, swig_type_201 arg5, swig_type_202 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_203 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(uintptr_t arg1, swig_type_204 arg2, swig_type_205 arg3, swig_type_206 arg4, swig_type_207 arg5, swig_type_208 arg6, swig_type_209 arg7, swig_type_210 arg8, swig_type_211 arg9);
-extern void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(uintptr_t arg1, swig_type_212 arg2, swig_type_213 arg3, swig_type_214 arg4, swig_type_215 arg5, swig_type_216 arg6, swig_type_217 arg7, swig_type_218 arg8, swig_type_219 arg9);
-extern void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3, swig_type_222 arg4, swig_type_223 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_224 arg9, swig_type_225 arg10, swig_type_226 arg11, swig_type_227 arg12, swig_type_228 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_229 arg2, swig_type_230 arg3, swig_type_231 arg4, swig_type_232 arg5, swig_type_233 arg6, swig_type_234 arg7, swig_type_235 arg8);
-extern void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_type_239 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_240 arg9, swig_type_241 arg10, swig_type_242 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_243 arg14, swig_type_244 arg15, swig_type_245 arg16, swig_type_246 arg17, swig_type_247 arg18);
-extern void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4, swig_type_251 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_252 arg9, swig_type_253 arg10, swig_type_254 arg11, swig_intgo arg12, swig_type_255 arg13, swig_type_256 arg14, swig_type_257 arg15, swig_type_258 arg16, swig_type_259 arg17, swig_type_260 arg18, swig_type_261 arg19, swig_type_262 arg20, swig_type_263 arg21, swig_type_264 arg22, swig_type_265 arg23, swig_type_266 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_267 arg7, swig_type_268 arg8, swig_type_269 arg9);
-extern swig_type_270 _wrap_flat_disc_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3);
-extern void _wrap_flat_disc_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3, swig_type_275 arg4, swig_type_276 arg5, swig_type_277 arg6, swig_type_278 arg7);
-extern void _wrap_flat_disc_get_native_77dbbda3972740c8(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4, swig_type_282 arg5, swig_type_283 arg6, swig_type_284 arg7, swig_type_285 arg8, swig_type_286 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_flat_events_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_287 arg2, swig_type_288 arg3);
-extern void _wrap_flat_adjust_answer_native_77dbbda3972740c8(uintptr_t arg1, swig_type_289 arg2, swig_intgo arg3, swig_type_290 arg4);
-extern void _wrap_flat_result_take_native_77dbbda3972740c8(swig_type_291 arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4, swig_type_295 arg5);
-extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_296 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_297 arg5);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8(void);
-extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_301 arg6, float arg7, float arg8, swig_type_302 arg9, swig_type_303 arg10, swig_type_304 arg11, swig_type_305 arg12, swig_type_306 arg13, swig_type_307 arg14, swig_type_308 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_309 arg2);
-extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_312 arg8, swig_type_313 arg9, swig_type_314 arg10, swig_type_315 arg11, swig_type_316 arg12);
-extern swig_type_317 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_318 arg2, swig_type_319 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_320 arg8, swig_type_321 arg9, swig_type_322 arg10, swig_type_323 arg11);
-extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_324 arg2, swig_type_325 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3);
-extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_330 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_331 arg1, swig_type_332 arg2);
-extern swig_type_333 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_334 arg2, swig_type_335 arg3, swig_type_336 arg4, swig_type_337 arg5);
-extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_338 arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_type_343 arg6, swig_intgo arg7, swig_type_344 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_345 arg11);
-extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_346 arg2, swig_type_347 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_348 arg7, swig_type_349 arg8, swig_type_350 arg9, swig_type_351 arg10, swig_type_352 arg11, swig_type_353 arg12, swig_type_354 arg13, swig_type_355 arg14, swig_type_356 arg15, swig_type_357 arg16, swig_type_358 arg17, swig_type_359 arg18, swig_type_360 arg19);
-extern swig_intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_361 arg3, swig_type_362 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_363 arg8, swig_type_364 arg9, swig_type_365 arg10, swig_type_366 arg11, swig_type_367 arg12, swig_type_368 arg13, swig_type_369 arg14, swig_type_370 arg15, swig_type_371 arg16, swig_type_372 arg17);
-extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_373 arg1, swig_type_374 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_375 arg6, swig_type_376 arg7, swig_type_377 arg8, swig_type_378 arg9, float arg10, swig_intgo arg11, swig_type_379 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_380 arg4, swig_type_381 arg5);
-extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_382 arg3, swig_type_383 arg4, swig_type_384 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_385 arg9, swig_type_386 arg10, swig_type_387 arg11, swig_type_388 arg12, swig_type_389 arg13, swig_type_390 arg14, swig_type_391 arg15, float arg16, swig_type_392 arg17, swig_type_393 arg18, swig_type_394 arg19);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_395 arg2, swig_type_396 arg3, swig_type_397 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_398 arg5, swig_type_399 arg6);
-extern swig_type_400 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_401 arg2, swig_type_402 arg3, swig_type_403 arg4);
-extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3);
-extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_406 arg2);
-extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_407 arg2, swig_type_408 arg3, swig_type_409 arg4);
-extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_412 arg7, swig_type_413 arg8, swig_type_414 arg9, swig_type_415 arg10, swig_type_416 arg11, swig_type_417 arg12, swig_type_418 arg13);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3);
-extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_421 arg2, float arg3, swig_intgo arg4, swig_type_422 arg5, swig_type_423 arg6, swig_intgo arg7, swig_type_424 arg8, swig_type_425 arg9);
-extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_426 arg2, swig_type_427 arg3, swig_type_428 arg4, float arg5, swig_intgo arg6, swig_type_429 arg7, swig_type_430 arg8, swig_intgo arg9, swig_type_431 arg10, swig_type_432 arg11, swig_type_433 arg12);
+typedef long long swig_type_431;
+typedef long long swig_type_432;
+typedef long long swig_type_433;
+typedef long long swig_type_434;
+typedef long long swig_type_435;
+typedef _goslice_ swig_type_436;
+typedef _goslice_ swig_type_437;
+typedef _goslice_ swig_type_438;
+typedef _goslice_ swig_type_439;
+typedef _goslice_ swig_type_440;
+typedef long long swig_type_441;
+typedef long long swig_type_442;
+typedef _goslice_ swig_type_443;
+typedef _goslice_ swig_type_444;
+typedef _goslice_ swig_type_445;
+typedef _goslice_ swig_type_446;
+typedef _goslice_ swig_type_447;
+typedef long long swig_type_448;
+typedef long long swig_type_449;
+typedef _goslice_ swig_type_450;
+typedef _goslice_ swig_type_451;
+typedef _goslice_ swig_type_452;
+extern void _wrap_Swig_free_native_a8ebd8e4211800d6(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_a8ebd8e4211800d6(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_a8ebd8e4211800d6(void);
+extern swig_type_1 _wrap_sidbeam_version_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_a8ebd8e4211800d6(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_a8ebd8e4211800d6(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_a8ebd8e4211800d6(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DISC_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_native_a8ebd8e4211800d6(void);
+extern swig_type_5 _wrap_FLAT_CLOSED_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_close_native_a8ebd8e4211800d6(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_a8ebd8e4211800d6(uintptr_t arg1);
+extern void _wrap_flat_free_native_a8ebd8e4211800d6(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_6 arg2);
+extern void _wrap_flat_view_release_native_a8ebd8e4211800d6(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_a8ebd8e4211800d6(swig_type_7 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_flat_log_take_native_a8ebd8e4211800d6(swig_type_8 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_a8ebd8e4211800d6(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
+extern void _wrap_flat_builder_get_progress_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
+extern void _wrap_flat_builder_cancel_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
+extern void _wrap_flat_builder_add_named_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
+extern void _wrap_flat_builder_set_metadata_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
+extern void _wrap_flat_builder_write_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
+extern uintptr_t _wrap_flat_builder_finish_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_41 arg2);
+extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_a8ebd8e4211800d6(void);
+extern uintptr_t _wrap_flat_import_create_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_import_open_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_42 arg2, swig_intgo arg3, swig_type_43 arg4, swig_intgo arg5, swig_type_44 arg6, swig_type_45 arg7, swig_type_46 arg8, swig_type_47 arg9, swig_type_48 arg10, swig_type_49 arg11, swig_type_50 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_51 arg15);
+extern void _wrap_flat_import_get_info_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_52 arg2, swig_type_53 arg3, swig_type_54 arg4);
+extern swig_type_55 _wrap_flat_import_text_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3, swig_type_57 arg4);
+extern void _wrap_flat_import_add_to_native_a8ebd8e4211800d6(uintptr_t arg1, uintptr_t arg2, swig_type_58 arg3);
+extern void _wrap_flat_import_get_progress_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_59 arg2, swig_type_60 arg3);
+extern void _wrap_flat_import_cancel_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_61 _wrap_flat_returned_loans_native_a8ebd8e4211800d6(swig_type_62 arg1);
+extern uintptr_t _wrap_flat_index_open_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_64 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_65 arg2, swig_type_66 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_67 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_index_peek_native_a8ebd8e4211800d6(swig_type_68 arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4);
+extern void _wrap_flat_index_get_info_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3, swig_type_74 arg4);
+extern void _wrap_flat_index_verify_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_type_75 arg3);
+extern void _wrap_flat_index_get_section_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3, swig_type_78 arg4, swig_type_79 arg5, swig_type_80 arg6);
+extern void _wrap_flat_index_get_metadata_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_type_84 arg5, swig_type_85 arg6);
+extern swig_type_86 _wrap_flat_index_codebook_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_87 arg2, swig_type_88 arg3);
+extern void _wrap_flat_index_sids_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_89 arg2, swig_intgo arg3, swig_type_90 arg4, swig_type_91 arg5, swig_type_92 arg6);
+extern void _wrap_flat_index_find_sids_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_type_95 arg4, swig_type_96 arg5, swig_type_97 arg6);
+extern void _wrap_flat_index_ordinals_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3, swig_type_100 arg4);
+extern swig_type_101 _wrap_flat_index_children_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_102 arg2, swig_type_103 arg3, swig_type_104 arg4, swig_type_105 arg5);
+extern void _wrap_flat_index_upload_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_106 arg5, swig_type_107 arg6, swig_type_108 arg7, swig_type_109 arg8);
+extern void _wrap_flat_index_get_upload_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_type_110 arg3, swig_type_111 arg4);
+extern void _wrap_flat_index_unload_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_type_112 arg3);
+extern uintptr_t _wrap_flat_builder_plan_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_113 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_a8ebd8e4211800d6(swig_type_114 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_115 arg5, swig_type_116 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_plan_get_info_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
+extern void _wrap_flat_plan_get_section_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3, swig_type_121 arg4, swig_type_122 arg5, swig_type_123 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_124 arg2);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_constraint_get_info_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_125 arg2, swig_type_126 arg3, swig_type_127 arg4);
+extern void _wrap_flat_index_item_rows_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_128 arg2, swig_type_129 arg3, swig_type_130 arg4);
+extern void _wrap_flat_index_item_ordinals_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4);
+extern void _wrap_flat_index_item_ids_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_134 arg2, swig_type_135 arg3, swig_type_136 arg4, swig_type_137 arg5);
+extern swig_type_138 _wrap_flat_index_item_names_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_139 arg2, swig_type_140 arg3, swig_type_141 arg4);
+extern swig_type_142 _wrap_flat_index_find_item_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3, swig_type_145 arg4, swig_type_146 arg5);
+extern uintptr_t _wrap_flat_session_create_native_a8ebd8e4211800d6(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_147 arg8, swig_type_148 arg9, swig_type_149 arg10, swig_type_150 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_151 arg16);
+extern void _wrap_flat_session_start_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_152 arg2, swig_type_153 arg3, swig_type_154 arg4, swig_type_155 arg5, swig_type_156 arg6, swig_type_157 arg7, swig_type_158 arg8, swig_type_159 arg9, swig_type_160 arg10, swig_type_161 arg11, swig_type_162 arg12, swig_type_163 arg13, swig_type_164 arg14, swig_type_165 arg15, swig_type_166 arg16, swig_type_167 arg17, swig_type_168 arg18, swig_type_169 arg19);
+extern void _wrap_flat_session_step_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_type_172 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_173 arg8, swig_type_174 arg9, swig_type_175 arg10, swig_type_176 arg11, swig_type_177 arg12, swig_type_178 arg13, swig_type_179 arg14, float arg15, float arg16, swig_type_180 arg17, swig_type_181 arg18, swig_type_182 arg19, swig_type_183 arg20);
+extern swig_type_184 _wrap_flat_session_children_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_185 arg2, swig_type_186 arg3, swig_intgo arg4, swig_type_187 arg5, swig_type_188 arg6, swig_type_189 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_session_get_beams_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_190 arg2, swig_type_191 arg3);
+extern void _wrap_flat_session_fetch_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_192 arg2, swig_type_193 arg3, swig_type_194 arg4);
+extern void _wrap_flat_session_get_items_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_type_198 arg5, swig_type_199 arg6, swig_type_200 arg7, swig_type_201 arg8, swig_type_202 arg9, swig_type_203 arg10, swig_type_204 arg11, swig_type_205 arg12, swig_type_206 arg13);
+extern void _wrap_flat_session_stop_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3, swig_type_209 arg4, swig_type_210 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_session_get_stats_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_211 arg2, swig_type_212 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_type_213 _wrap_flat_session_get_counters_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_214 arg2, swig_type_215 arg3, swig_type_216 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_217 arg2, swig_type_218 arg3, swig_type_219 arg4, swig_type_220 arg5, swig_type_221 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_222 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_type_227 arg6, swig_type_228 arg7, swig_type_229 arg8, swig_type_230 arg9);
+extern void _wrap_flat_constraint_set_advance_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3, swig_type_233 arg4, swig_type_234 arg5, swig_type_235 arg6, swig_type_236 arg7, swig_type_237 arg8, swig_type_238 arg9);
+extern void _wrap_flat_constraint_set_mask_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_239 arg2, swig_type_240 arg3, swig_type_241 arg4, swig_type_242 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_243 arg9, swig_type_244 arg10, swig_type_245 arg11, swig_type_246 arg12, swig_type_247 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4, swig_type_251 arg5, swig_type_252 arg6, swig_type_253 arg7, swig_type_254 arg8);
+extern void _wrap_flat_constraint_set_topk_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_255 arg2, swig_type_256 arg3, swig_type_257 arg4, swig_type_258 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_259 arg9, swig_type_260 arg10, swig_type_261 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_262 arg14, swig_type_263 arg15, swig_type_264 arg16, swig_type_265 arg17, swig_type_266 arg18);
+extern void _wrap_flat_constraint_set_sample_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_267 arg2, swig_type_268 arg3, swig_type_269 arg4, swig_type_270 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_271 arg9, swig_type_272 arg10, swig_type_273 arg11, swig_intgo arg12, swig_type_274 arg13, swig_type_275 arg14, swig_type_276 arg15, swig_type_277 arg16, swig_type_278 arg17, swig_type_279 arg18, swig_type_280 arg19, swig_type_281 arg20, swig_type_282 arg21, swig_type_283 arg22, swig_type_284 arg23, swig_type_285 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_286 arg7, swig_type_287 arg8, swig_type_288 arg9);
+extern swig_type_289 _wrap_flat_disc_next_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_290 arg2, swig_type_291 arg3);
+extern void _wrap_flat_disc_add_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_292 arg2, swig_type_293 arg3, swig_type_294 arg4, swig_type_295 arg5, swig_type_296 arg6, swig_type_297 arg7);
+extern void _wrap_flat_disc_get_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4, swig_type_301 arg5, swig_type_302 arg6, swig_type_303 arg7, swig_type_304 arg8, swig_type_305 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_flat_events_next_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_306 arg2, swig_type_307 arg3);
+extern void _wrap_flat_adjust_answer_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_308 arg2, swig_intgo arg3, swig_type_309 arg4);
+extern void _wrap_flat_result_take_native_a8ebd8e4211800d6(swig_type_310 arg1, swig_type_311 arg2, swig_type_312 arg3, swig_type_313 arg4, swig_type_314 arg5);
+extern uintptr_t _wrap_flat_model_open_native_a8ebd8e4211800d6(swig_type_315 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_316 arg5);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_model_get_info_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3, swig_type_319 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_a8ebd8e4211800d6(void);
+extern uintptr_t _wrap_flat_runner_create_native_a8ebd8e4211800d6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_320 arg6, float arg7, float arg8, swig_type_321 arg9, swig_type_322 arg10, swig_type_323 arg11, swig_type_324 arg12, swig_type_325 arg13, swig_type_326 arg14, swig_type_327 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_328 arg2);
+extern void _wrap_flat_runner_run_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_331 arg8, swig_type_332 arg9, swig_type_333 arg10, swig_type_334 arg11, swig_type_335 arg12);
+extern swig_type_336 _wrap_flat_runner_submit_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_337 arg2, swig_type_338 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, uintptr_t arg7, swig_type_339 arg8, swig_type_340 arg9, swig_type_341 arg10, swig_type_342 arg11);
+extern void _wrap_flat_runner_cancel_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_343 arg2, swig_type_344 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_345 arg2, swig_type_346 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_runner_get_stats_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_347 arg2, swig_type_348 arg3);
+extern void _wrap_flat_runner_close_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_349 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_a8ebd8e4211800d6(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_a8ebd8e4211800d6(swig_type_350 arg1, swig_type_351 arg2);
+extern swig_type_352 _wrap_flat_draft_head_get_info_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_353 arg2, swig_type_354 arg3, swig_type_355 arg4, swig_type_356 arg5);
+extern void _wrap_flat_draft_head_write_native_a8ebd8e4211800d6(swig_type_357 arg1, swig_type_358 arg2, swig_type_359 arg3, swig_type_360 arg4, swig_type_361 arg5, swig_type_362 arg6, swig_intgo arg7, swig_type_363 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_a8ebd8e4211800d6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_364 arg11);
+extern void _wrap_flat_draft_decoder_run_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_365 arg2, swig_type_366 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_367 arg7, swig_type_368 arg8, swig_type_369 arg9, swig_type_370 arg10, swig_type_371 arg11, swig_type_372 arg12, swig_type_373 arg13, swig_type_374 arg14, swig_type_375 arg15, swig_type_376 arg16, swig_type_377 arg17, swig_type_378 arg18, swig_type_379 arg19);
+extern swig_intgo _wrap_FLAT_DRAFT_START_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_draft_decoder_enqueue_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_type_380 arg3, swig_type_381 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_382 arg8, swig_type_383 arg9, swig_type_384 arg10, swig_type_385 arg11, swig_type_386 arg12, swig_type_387 arg13, swig_type_388 arg14, swig_type_389 arg15, swig_type_390 arg16, swig_type_391 arg17);
+extern uintptr_t _wrap_flat_output_layer_create_native_a8ebd8e4211800d6(swig_type_392 arg1, swig_type_393 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_394 arg6, swig_type_395 arg7, swig_type_396 arg8, swig_type_397 arg9, float arg10, swig_intgo arg11, swig_type_398 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_a8ebd8e4211800d6(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_399 arg4, swig_type_400 arg5);
+extern void _wrap_flat_hidden_step_native_a8ebd8e4211800d6(uintptr_t arg1, swig_intgo arg2, swig_type_401 arg3, swig_type_402 arg4, swig_type_403 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_404 arg9, swig_type_405 arg10, swig_type_406 arg11, swig_type_407 arg12, swig_type_408 arg13, swig_type_409 arg14, swig_type_410 arg15, float arg16, swig_type_411 arg17, swig_type_412 arg18, swig_type_413 arg19);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_hidden_get_stats_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_414 arg2, swig_type_415 arg3, swig_type_416 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_a8ebd8e4211800d6(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_417 arg5, swig_type_418 arg6);
+extern swig_type_419 _wrap_flat_speculation_begin_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_420 arg2, swig_type_421 arg3, swig_type_422 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_speculation_get_tree_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_423 arg2, swig_type_424 arg3);
+extern void _wrap_flat_speculation_add_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_425 arg2);
+extern void _wrap_flat_speculation_get_mask_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_426 arg2, swig_type_427 arg3, swig_type_428 arg4);
+extern void _wrap_flat_speculation_verify_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_429 arg2, swig_type_430 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_431 arg7, swig_type_432 arg8, swig_type_433 arg9, swig_type_434 arg10, swig_type_435 arg11, swig_type_436 arg12, swig_type_437 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_speculation_get_stats_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_438 arg2, swig_type_439 arg3);
+extern void _wrap_flat_relaxed_draw_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_440 arg2, float arg3, swig_intgo arg4, swig_type_441 arg5, swig_type_442 arg6, swig_intgo arg7, swig_type_443 arg8, swig_type_444 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_a8ebd8e4211800d6(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_a8ebd8e4211800d6(void);
+extern void _wrap_flat_relaxed_verify_native_a8ebd8e4211800d6(uintptr_t arg1, swig_type_445 arg2, swig_type_446 arg3, swig_type_447 arg4, float arg5, swig_intgo arg6, swig_type_448 arg7, swig_type_449 arg8, swig_intgo arg9, swig_type_450 arg10, swig_type_451 arg11, swig_type_452 arg12);
 #undef intgo
 */
 import "C"
@@ -898,13 +941,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_a8ebd8e4211800d6(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -915,7 +958,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -923,7 +966,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -931,7 +974,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -939,7 +982,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -947,7 +990,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -955,7 +998,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -963,7 +1006,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -971,7 +1014,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -979,7 +1022,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -987,7 +1030,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -995,7 +1038,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1003,7 +1046,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1011,7 +1054,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1019,7 +1062,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1027,7 +1070,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1035,7 +1078,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1043,7 +1086,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1051,7 +1094,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1059,7 +1102,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1067,7 +1110,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1075,7 +1118,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1083,7 +1126,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1091,7 +1134,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1099,7 +1142,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1107,7 +1150,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1115,7 +1158,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1123,7 +1166,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1131,7 +1174,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_77dbbda3972740c8()
+	swig_r_p := C._wrap_sidbeam_version_native_a8ebd8e4211800d6()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1140,14 +1183,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_77dbbda3972740c8())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_a8ebd8e4211800d6(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1156,7 +1199,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_77dbbda3972740c8()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_a8ebd8e4211800d6()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1165,7 +1208,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_77dbbda3972740c8())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1173,7 +1216,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1181,7 +1224,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1189,7 +1232,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1197,7 +1240,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1205,7 +1248,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1213,7 +1256,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1221,7 +1264,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1229,7 +1272,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1237,7 +1280,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1245,7 +1288,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1253,7 +1296,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1261,7 +1304,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1269,7 +1312,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1277,15 +1320,57 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
 var SIDBEAM_PHASE_SYNC int = _swig_getSIDBEAM_PHASE_SYNC()
 
+const SIDBEAM_IMPORT_ABI_VERSION uint = 1
+
+func _swig_getSIDBEAM_PHASE_SURVEY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var SIDBEAM_PHASE_SURVEY int = _swig_getSIDBEAM_PHASE_SURVEY()
+
+func _swig_getSIDBEAM_PHASE_READ() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var SIDBEAM_PHASE_READ int = _swig_getSIDBEAM_PHASE_READ()
+
+func _swig_getSIDBEAM_QUOTES_AUTO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var SIDBEAM_QUOTES_AUTO int = _swig_getSIDBEAM_QUOTES_AUTO()
+
+func _swig_getSIDBEAM_QUOTES_RFC4180() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var SIDBEAM_QUOTES_RFC4180 int = _swig_getSIDBEAM_QUOTES_RFC4180()
+
+func _swig_getSIDBEAM_QUOTES_TEXT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var SIDBEAM_QUOTES_TEXT int = _swig_getSIDBEAM_QUOTES_TEXT()
+
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1293,7 +1378,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1301,7 +1386,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1309,7 +1394,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1317,7 +1402,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1325,7 +1410,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1333,7 +1418,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1341,7 +1426,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1349,7 +1434,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1357,7 +1442,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1365,7 +1450,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1373,7 +1458,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1381,7 +1466,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1389,7 +1474,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1397,7 +1482,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1405,7 +1490,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1413,7 +1498,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1421,7 +1506,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1429,7 +1514,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1437,7 +1522,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1445,7 +1530,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1453,7 +1538,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1463,7 +1548,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1471,7 +1556,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1479,7 +1564,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1487,7 +1572,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1495,7 +1580,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1503,7 +1588,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1511,7 +1596,7 @@ var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
 
 func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1519,7 +1604,7 @@ var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1527,7 +1612,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1535,7 +1620,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1543,7 +1628,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1551,7 +1636,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1559,7 +1644,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1567,7 +1652,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1575,7 +1660,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1583,7 +1668,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1591,7 +1676,7 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1599,7 +1684,7 @@ var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
 func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1607,7 +1692,7 @@ var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
 
 func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1615,7 +1700,7 @@ var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
 
 func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1623,7 +1708,7 @@ var SIDBEAM_HIDDEN_PRODUCT int = _swig_getSIDBEAM_HIDDEN_PRODUCT()
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1631,7 +1716,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1639,7 +1724,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1647,7 +1732,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1655,7 +1740,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1663,7 +1748,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1671,7 +1756,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1679,7 +1764,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1687,7 +1772,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1695,7 +1780,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1703,7 +1788,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1711,7 +1796,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1719,7 +1804,7 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1727,7 +1812,7 @@ var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
 func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1735,7 +1820,7 @@ var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
 
 func _swig_getFLAT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1743,15 +1828,23 @@ var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
 
 func _swig_getFLAT_SPECULATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
 var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
 
+func _swig_getFLAT_IMPORT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT int = _swig_getFLAT_IMPORT()
+
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_77dbbda3972740c8())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1759,25 +1852,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1785,12 +1878,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_77dbbda3972740c8(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_a8ebd8e4211800d6(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1798,7 +1891,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1806,7 +1899,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -1815,7 +1908,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_77dbbda3972740c8(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_a8ebd8e4211800d6(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1834,7 +1927,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_a8ebd8e4211800d6(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -1861,7 +1954,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1878,7 +1971,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1890,7 +1983,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -1902,7 +1995,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1930,7 +2023,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1956,7 +2049,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1972,7 +2065,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1985,17 +2078,219 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	return swig_r
 }
 
+func _swig_getFLAT_IMPORT_FORMAT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_FORMAT int = _swig_getFLAT_IMPORT_FORMAT()
+
+func _swig_getFLAT_IMPORT_SUMMARY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_SUMMARY int = _swig_getFLAT_IMPORT_SUMMARY()
+
+func _swig_getFLAT_IMPORT_BEGIN_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_BEGIN_TOKENS int = _swig_getFLAT_IMPORT_BEGIN_TOKENS()
+
+func _swig_getFLAT_IMPORT_END_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_END_TOKENS int = _swig_getFLAT_IMPORT_END_TOKENS()
+
+func _swig_getFLAT_IMPORT_FAMILY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_FAMILY int = _swig_getFLAT_IMPORT_FAMILY()
+
+func _swig_getFLAT_IMPORT_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_LEVELS int = _swig_getFLAT_IMPORT_LEVELS()
+
+func _swig_getFLAT_IMPORT_ROWS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_ROWS int = _swig_getFLAT_IMPORT_ROWS()
+
+func _swig_getFLAT_IMPORT_VARIABLE_LENGTH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_VARIABLE_LENGTH int = _swig_getFLAT_IMPORT_VARIABLE_LENGTH()
+
+func _swig_getFLAT_IMPORT_ID_TYPE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_ID_TYPE int = _swig_getFLAT_IMPORT_ID_TYPE()
+
+func _swig_getFLAT_IMPORT_CODES_FROM_DATA() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_CODES_FROM_DATA int = _swig_getFLAT_IMPORT_CODES_FROM_DATA()
+
+func _swig_getFLAT_IMPORT_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+var FLAT_IMPORT_COUNT int = _swig_getFLAT_IMPORT_COUNT()
+
+func Flat_import_create() (_swig_ret uintptr) {
+	var swig_r uintptr
+	swig_r = (uintptr)(C._wrap_flat_import_create_native_a8ebd8e4211800d6())
+	return swig_r
+}
+
+func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	_swig_i_12 := arg13
+	_swig_i_13 := arg14
+	_swig_i_14 := arg15
+	C._wrap_flat_import_open_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_10)), C.swig_type_50(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_14)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg15
+	}
+}
+
+func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_import_get_info_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_flat_import_text_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Flat_import_add_to(arg1 uintptr, arg2 uintptr, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_import_add_to_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_import_get_progress_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_import_cancel(arg1 uintptr, arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_import_cancel_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_77dbbda3972740c8(*(*C.swig_type_43)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_a8ebd8e4211800d6(*(*C.swig_type_62)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2009,7 +2304,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2027,7 +2322,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_1)), C.swig_type_66(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2039,7 +2334,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2047,7 +2342,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2055,7 +2350,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2063,7 +2358,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2071,7 +2366,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2079,7 +2374,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2087,7 +2382,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2095,7 +2390,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2103,7 +2398,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2111,7 +2406,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2119,7 +2414,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2127,7 +2422,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2135,7 +2430,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2143,7 +2438,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2151,7 +2446,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2159,7 +2454,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2167,7 +2462,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2175,7 +2470,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2183,7 +2478,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2191,7 +2486,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2199,7 +2494,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2210,7 +2505,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_77dbbda3972740c8(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_a8ebd8e4211800d6(*(*C.swig_type_68)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2230,7 +2525,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2246,7 +2541,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2259,7 +2554,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_76(_swig_i_1), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2281,7 +2576,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2301,7 +2596,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2318,7 +2613,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2340,7 +2635,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), C.swig_type_94(_swig_i_2), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2360,7 +2655,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2379,7 +2674,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2404,7 +2699,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_106(_swig_i_4), C.swig_type_107(_swig_i_5), C.swig_type_108(_swig_i_6), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2415,7 +2710,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2428,7 +2723,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2438,7 +2733,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2453,7 +2748,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_77dbbda3972740c8(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_a8ebd8e4211800d6(*(*C.swig_type_114)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_115(_swig_i_4), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2465,7 +2760,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2473,7 +2768,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2481,7 +2776,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2489,7 +2784,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2497,7 +2792,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2505,7 +2800,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2513,7 +2808,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2521,7 +2816,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2531,7 +2826,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2547,7 +2842,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_119(_swig_i_1), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2566,7 +2861,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2575,7 +2870,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2583,7 +2878,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2591,7 +2886,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2599,7 +2894,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2607,7 +2902,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2615,7 +2910,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2623,7 +2918,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2634,7 +2929,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2651,7 +2946,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_128(_swig_i_1), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2665,7 +2960,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2683,7 +2978,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2704,7 +2999,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2724,7 +3019,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_124(_swig_i_1), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), C.swig_type_126(_swig_i_3), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_143(_swig_i_1), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2)), C.swig_type_145(_swig_i_3), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2752,7 +3047,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_9)), C.swig_type_131(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_9)), C.swig_type_150(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2788,7 +3083,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_session_start_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_1)), C.swig_type_134(_swig_i_2), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_6)), C.swig_type_139(_swig_i_7), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_9)), C.swig_type_142(_swig_i_10), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_13)), C.swig_type_146(_swig_i_14), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_session_start_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_1)), C.swig_type_153(_swig_i_2), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_6)), C.swig_type_158(_swig_i_7), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_9)), C.swig_type_161(_swig_i_10), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_13)), C.swig_type_165(_swig_i_14), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2854,7 +3149,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), C.swig_type_153(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_154(_swig_i_7), C.swig_type_155(_swig_i_8), C.swig_type_156(_swig_i_9), C.swig_type_157(_swig_i_10), C.swig_type_158(_swig_i_11), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_17)), C.swig_type_163(_swig_i_18), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_2)), C.swig_type_172(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_173(_swig_i_7), C.swig_type_174(_swig_i_8), C.swig_type_175(_swig_i_9), C.swig_type_176(_swig_i_10), C.swig_type_177(_swig_i_11), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_17)), C.swig_type_182(_swig_i_18), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2887,7 +3182,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_1)), C.swig_type_167(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_1)), C.swig_type_186(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2905,7 +3200,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2913,7 +3208,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2921,7 +3216,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2929,7 +3224,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2937,7 +3232,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2945,7 +3240,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2953,7 +3248,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2961,7 +3256,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2969,7 +3264,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2977,7 +3272,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2985,7 +3280,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -2993,7 +3288,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3001,7 +3296,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3009,7 +3304,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3017,7 +3312,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3025,7 +3320,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3035,7 +3330,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3049,7 +3344,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), C.swig_type_193(_swig_i_2), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3072,7 +3367,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_session_get_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)), C.swig_type_177(_swig_i_2), C.swig_type_178(_swig_i_3), C.swig_type_179(_swig_i_4), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_10)), C.swig_type_186(_swig_i_11), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_session_get_items_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_type_197(_swig_i_3), C.swig_type_198(_swig_i_4), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_10)), C.swig_type_205(_swig_i_11), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3105,7 +3400,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_1)), C.swig_type_189(_swig_i_2), C.swig_type_190(_swig_i_3), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C.swig_type_208(_swig_i_2), C.swig_type_209(_swig_i_3), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3116,7 +3411,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3124,7 +3419,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3132,7 +3427,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3140,7 +3435,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3148,7 +3443,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3156,7 +3451,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3164,7 +3459,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3174,7 +3469,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3185,7 +3480,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3193,7 +3488,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3205,7 +3500,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3229,7 +3524,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_4)), C.swig_type_202(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_4)), C.swig_type_221(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3258,7 +3553,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_2)), C.swig_type_206(_swig_i_3), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_4)), C.swig_type_208(_swig_i_5), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_6)), C.swig_type_210(_swig_i_7), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), C.swig_type_225(_swig_i_3), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_4)), C.swig_type_227(_swig_i_5), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_6)), C.swig_type_229(_swig_i_7), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3286,7 +3581,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_4)), C.swig_type_216(_swig_i_5), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_6)), C.swig_type_218(_swig_i_7), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_4)), C.swig_type_235(_swig_i_5), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_6)), C.swig_type_237(_swig_i_7), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3321,7 +3616,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_3)), C.swig_type_223(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_224(_swig_i_8), C.swig_type_225(_swig_i_9), C.swig_type_226(_swig_i_10), C.swig_type_227(_swig_i_11), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_3)), C.swig_type_242(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_243(_swig_i_8), C.swig_type_244(_swig_i_9), C.swig_type_245(_swig_i_10), C.swig_type_246(_swig_i_11), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3345,7 +3640,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_2)), C.swig_type_231(_swig_i_3), C.swig_type_232(_swig_i_4), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_5)), C.swig_type_234(_swig_i_6), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), C.swig_type_250(_swig_i_3), C.swig_type_251(_swig_i_4), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_5)), C.swig_type_253(_swig_i_6), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3379,7 +3674,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), C.swig_type_239(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_240(_swig_i_8), C.swig_type_241(_swig_i_9), C.swig_type_242(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_15)), C.swig_type_246(_swig_i_16), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_3)), C.swig_type_258(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_259(_swig_i_8), C.swig_type_260(_swig_i_9), C.swig_type_261(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_15)), C.swig_type_265(_swig_i_16), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3428,7 +3723,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_3)), C.swig_type_251(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_252(_swig_i_8), C.swig_type_253(_swig_i_9), C.swig_type_254(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_21)), C.swig_type_265(_swig_i_22), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_3)), C.swig_type_270(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_271(_swig_i_8), C.swig_type_272(_swig_i_9), C.swig_type_273(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_21)), C.swig_type_284(_swig_i_22), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3484,7 +3779,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_267(_swig_i_6), C.swig_type_268(_swig_i_7), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_286(_swig_i_6), C.swig_type_287(_swig_i_7), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -3496,7 +3791,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3514,7 +3809,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_273(_swig_i_1), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_292(_swig_i_1), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3542,7 +3837,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3571,7 +3866,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3579,7 +3874,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3587,7 +3882,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3595,7 +3890,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3603,7 +3898,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3611,7 +3906,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3619,7 +3914,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3627,7 +3922,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3635,7 +3930,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3643,7 +3938,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3651,7 +3946,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3659,7 +3954,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3667,7 +3962,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3675,7 +3970,7 @@ var FLAT_RESULT_ROUNDS int = _swig_getFLAT_RESULT_ROUNDS()
 
 func _swig_getFLAT_RESULT_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3683,7 +3978,7 @@ var FLAT_RESULT_DRAFTED_LEVELS int = _swig_getFLAT_RESULT_DRAFTED_LEVELS()
 
 func _swig_getFLAT_RESULT_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3691,7 +3986,7 @@ var FLAT_RESULT_ACCEPTED_LEVELS int = _swig_getFLAT_RESULT_ACCEPTED_LEVELS()
 
 func _swig_getFLAT_RESULT_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3699,7 +3994,7 @@ var FLAT_RESULT_DRAFT_US int = _swig_getFLAT_RESULT_DRAFT_US()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3707,7 +4002,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3715,7 +4010,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3723,7 +4018,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3731,7 +4026,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3739,7 +4034,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3747,7 +4042,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3755,7 +4050,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3763,7 +4058,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3771,7 +4066,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3779,7 +4074,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3787,7 +4082,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3795,7 +4090,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3803,7 +4098,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3811,7 +4106,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3819,7 +4114,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3830,7 +4125,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3845,7 +4140,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_289(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_308(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3857,7 +4152,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_77dbbda3972740c8(C.swig_type_291(_swig_i_0), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_a8ebd8e4211800d6(C.swig_type_310(_swig_i_0), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3879,7 +4174,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_s
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_296)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_a8ebd8e4211800d6(*(*C.swig_type_315)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3891,7 +4186,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_s
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3899,7 +4194,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3907,7 +4202,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3915,7 +4210,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3923,7 +4218,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3931,7 +4226,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3939,7 +4234,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3947,7 +4242,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3955,7 +4250,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3963,7 +4258,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3971,7 +4266,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3979,7 +4274,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3987,7 +4282,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -3998,7 +4293,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4012,7 +4307,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4020,7 +4315,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4028,7 +4323,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4036,7 +4331,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4044,7 +4339,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4052,7 +4347,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4060,7 +4355,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4068,7 +4363,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4076,7 +4371,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4084,7 +4379,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4092,7 +4387,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4100,7 +4395,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4108,7 +4403,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_SPECULATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4116,7 +4411,7 @@ var FLAT_RUNNER_SPECULATE int = _swig_getFLAT_RUNNER_SPECULATE()
 
 func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4124,7 +4419,7 @@ var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
 
 func _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4132,7 +4427,7 @@ var FLAT_RUNNER_WITHOUT_REPLACEMENT int = _swig_getFLAT_RUNNER_WITHOUT_REPLACEME
 
 func _swig_getFLAT_RUNNER_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4140,7 +4435,7 @@ var FLAT_RUNNER_MODE int = _swig_getFLAT_RUNNER_MODE()
 
 func _swig_getFLAT_RUNNER_TOP_K() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4148,7 +4443,7 @@ var FLAT_RUNNER_TOP_K int = _swig_getFLAT_RUNNER_TOP_K()
 
 func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4156,7 +4451,7 @@ var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4179,7 +4474,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_10)), C.swig_type_305(_swig_i_11), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_10)), C.swig_type_324(_swig_i_11), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -4208,7 +4503,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4228,7 +4523,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_310(_swig_i_1), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_312(_swig_i_7), C.swig_type_313(_swig_i_8), C.swig_type_314(_swig_i_9), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_runner_run_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_329(_swig_i_1), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_331(_swig_i_7), C.swig_type_332(_swig_i_8), C.swig_type_333(_swig_i_9), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4253,7 +4548,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_318(_swig_i_1), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_320(_swig_i_7), C.swig_type_321(_swig_i_8), C.swig_type_322(_swig_i_9), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_337(_swig_i_1), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.uintptr_t(_swig_i_6), C.swig_type_339(_swig_i_7), C.swig_type_340(_swig_i_8), C.swig_type_341(_swig_i_9), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4267,7 +4562,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_324(_swig_i_1), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_343(_swig_i_1), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4278,7 +4573,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_type_345(_swig_i_1), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4287,7 +4582,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4295,7 +4590,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4303,7 +4598,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4311,7 +4606,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4319,7 +4614,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4327,7 +4622,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4335,7 +4630,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4343,7 +4638,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4351,7 +4646,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4359,7 +4654,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4367,7 +4662,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4375,7 +4670,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4383,7 +4678,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4391,7 +4686,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4399,7 +4694,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4407,7 +4702,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4415,7 +4710,7 @@ var FLAT_RUNNER_STATS_ROUNDS int = _swig_getFLAT_RUNNER_STATS_ROUNDS()
 
 func _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4423,7 +4718,7 @@ var FLAT_RUNNER_STATS_ROUND_LEVELS int = _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS
 
 func _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4431,7 +4726,7 @@ var FLAT_RUNNER_STATS_DRAFTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_DRAFTED_LE
 
 func _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4439,7 +4734,7 @@ var FLAT_RUNNER_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_ACCEPTED_
 
 func _swig_getFLAT_RUNNER_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4447,7 +4742,7 @@ var FLAT_RUNNER_STATS_NODES int = _swig_getFLAT_RUNNER_STATS_NODES()
 
 func _swig_getFLAT_RUNNER_STATS_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4455,7 +4750,7 @@ var FLAT_RUNNER_STATS_DRAFT_US int = _swig_getFLAT_RUNNER_STATS_DRAFT_US()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4463,7 +4758,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4471,7 +4766,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4479,7 +4774,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4489,7 +4784,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4501,7 +4796,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4509,7 +4804,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4517,7 +4812,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4525,7 +4820,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4533,7 +4828,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4541,7 +4836,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4549,7 +4844,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4557,7 +4852,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4565,7 +4860,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4573,7 +4868,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4581,7 +4876,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4589,7 +4884,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4597,7 +4892,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4607,7 +4902,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_331)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_a8ebd8e4211800d6(*(*C.swig_type_350)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4624,7 +4919,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4649,7 +4944,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_338)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_a8ebd8e4211800d6(*(*C.swig_type_357)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4686,7 +4981,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
@@ -4713,7 +5008,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_1)), C.swig_type_347(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_348(_swig_i_6), C.swig_type_349(_swig_i_7), C.swig_type_350(_swig_i_8), C.swig_type_351(_swig_i_9), C.swig_type_352(_swig_i_10), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_draft_decoder_run_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_1)), C.swig_type_366(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_367(_swig_i_6), C.swig_type_368(_swig_i_7), C.swig_type_369(_swig_i_8), C.swig_type_370(_swig_i_9), C.swig_type_371(_swig_i_10), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4745,7 +5040,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_DRAFT_START() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4753,7 +5048,7 @@ var FLAT_DRAFT_START int = _swig_getFLAT_DRAFT_START()
 
 func _swig_getFLAT_DRAFT_DECODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4761,7 +5056,7 @@ var FLAT_DRAFT_DECODE int = _swig_getFLAT_DRAFT_DECODE()
 
 func _swig_getFLAT_DRAFT_RUN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4769,7 +5064,7 @@ var FLAT_DRAFT_RUN int = _swig_getFLAT_DRAFT_RUN()
 
 func _swig_getFLAT_DRAFTS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4777,7 +5072,7 @@ var FLAT_DRAFTS_LIVE int = _swig_getFLAT_DRAFTS_LIVE()
 
 func _swig_getFLAT_DRAFTS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4785,7 +5080,7 @@ var FLAT_DRAFTS_ERRORS int = _swig_getFLAT_DRAFTS_ERRORS()
 
 func _swig_getFLAT_DRAFTS_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4793,7 +5088,7 @@ var FLAT_DRAFTS_SIDS int = _swig_getFLAT_DRAFTS_SIDS()
 
 func _swig_getFLAT_DRAFTS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4801,7 +5096,7 @@ var FLAT_DRAFTS_SCORES int = _swig_getFLAT_DRAFTS_SCORES()
 
 func _swig_getFLAT_DRAFTS_ORDINALS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4809,7 +5104,7 @@ var FLAT_DRAFTS_ORDINALS int = _swig_getFLAT_DRAFTS_ORDINALS()
 
 func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4833,7 +5128,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
-	C._wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_type_362(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_363(_swig_i_7), C.swig_type_364(_swig_i_8), C.swig_type_365(_swig_i_9), C.swig_type_366(_swig_i_10), C.swig_type_367(_swig_i_11), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_13)), C.swig_type_370(_swig_i_14), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_16)))
+	C._wrap_flat_draft_decoder_enqueue_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), C.swig_type_381(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_382(_swig_i_7), C.swig_type_383(_swig_i_8), C.swig_type_384(_swig_i_9), C.swig_type_385(_swig_i_10), C.swig_type_386(_swig_i_11), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_13)), C.swig_type_389(_swig_i_14), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_16)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4865,7 +5160,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_373)(unsafe.Pointer(&_swig_i_0)), C.swig_type_374(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_375(_swig_i_5), C.swig_type_376(_swig_i_6), C.swig_type_377(_swig_i_7), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_a8ebd8e4211800d6(*(*C.swig_type_392)(unsafe.Pointer(&_swig_i_0)), C.swig_type_393(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_394(_swig_i_5), C.swig_type_395(_swig_i_6), C.swig_type_396(_swig_i_7), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4885,7 +5180,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_380(_swig_i_3), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_399(_swig_i_3), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4912,7 +5207,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), C.swig_type_384(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_385(_swig_i_8), C.swig_type_386(_swig_i_9), C.swig_type_387(_swig_i_10), C.swig_type_388(_swig_i_11), C.swig_type_389(_swig_i_12), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_16)), C.swig_type_393(_swig_i_17), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_3)), C.swig_type_403(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_404(_swig_i_8), C.swig_type_405(_swig_i_9), C.swig_type_406(_swig_i_10), C.swig_type_407(_swig_i_11), C.swig_type_408(_swig_i_12), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_16)), C.swig_type_412(_swig_i_17), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4935,7 +5230,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 
 func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4943,7 +5238,7 @@ var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
 
 func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4951,7 +5246,7 @@ var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4959,7 +5254,7 @@ var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4967,7 +5262,7 @@ var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLO
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4975,7 +5270,7 @@ var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4983,7 +5278,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4991,7 +5286,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -4999,7 +5294,7 @@ var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5010,7 +5305,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5030,7 +5325,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_398(_swig_i_4), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_417(_swig_i_4), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5043,7 +5338,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_1)), C.swig_type_402(_swig_i_2), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_1)), C.swig_type_421(_swig_i_2), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5055,7 +5350,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 
 func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5063,7 +5358,7 @@ var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
 
 func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5071,7 +5366,7 @@ var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
 
 func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5079,7 +5374,7 @@ var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
 
 func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5087,7 +5382,7 @@ var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
 
 func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5095,7 +5390,7 @@ var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
 
 func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5103,7 +5398,7 @@ var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
 
 func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5111,7 +5406,7 @@ var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
 
 func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5119,7 +5414,7 @@ var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
 
 func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5127,7 +5422,7 @@ var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
 
 func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5135,7 +5430,7 @@ var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
 
 func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5143,7 +5438,7 @@ var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
 
 func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5151,7 +5446,7 @@ var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
 
 func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5159,7 +5454,7 @@ var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
 
 func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5167,7 +5462,7 @@ var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
 
 func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5175,7 +5470,7 @@ var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
 
 func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5185,7 +5480,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5197,7 +5492,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5208,7 +5503,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_1)), C.swig_type_408(_swig_i_2), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_1)), C.swig_type_427(_swig_i_2), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5231,7 +5526,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_412(_swig_i_6), C.swig_type_413(_swig_i_7), C.swig_type_414(_swig_i_8), C.swig_type_415(_swig_i_9), C.swig_type_416(_swig_i_10), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_1)), C.swig_type_430(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_431(_swig_i_6), C.swig_type_432(_swig_i_7), C.swig_type_433(_swig_i_8), C.swig_type_434(_swig_i_9), C.swig_type_435(_swig_i_10), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5245,7 +5540,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 
 func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5253,7 +5548,7 @@ var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
 
 func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5261,7 +5556,7 @@ var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
 
 func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5269,7 +5564,7 @@ var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_
 
 func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5277,7 +5572,7 @@ var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS
 
 func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5285,7 +5580,7 @@ var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
 
 func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5295,7 +5590,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5314,7 +5609,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_422(_swig_i_4), C.swig_type_423(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_441(_swig_i_4), C.swig_type_442(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5328,7 +5623,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 
 func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5336,7 +5631,7 @@ var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
 
 func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5344,7 +5639,7 @@ var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
 
 func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5352,7 +5647,7 @@ var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
 
 func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_a8ebd8e4211800d6())
 	return swig_r
 }
 
@@ -5371,7 +5666,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_429(_swig_i_6), C.swig_type_430(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_a8ebd8e4211800d6(C.uintptr_t(_swig_i_0), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_448(_swig_i_6), C.swig_type_449(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

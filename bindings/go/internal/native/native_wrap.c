@@ -303,21 +303,27 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 static const sidbeam_runner_api* _Atomic fl_runner_api;
 #endif
 
-static inline void fl_find_runner(sidbeam_error* err) {
-  sidbeam_runner_get_api_function get_api;
-  const sidbeam_runner_api* api = NULL;
-  char name[40];
-  void *library, *symbol;
-  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
-  library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
-  symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
+/* A function of the library of this name, which is loaded; NULL with an error that names it as `what`. */
+static inline void* fl_find_symbol(const char* name, const char* function, const char* what, sidbeam_error* err) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
+  void* symbol = library == NULL ? NULL : dlsym(library, function);
   if (symbol == NULL) {
     const char* why = dlerror(); /* has paths */
     char line[sizeof(err->message)];
     fl_escape(why == NULL ? name : why, line, sizeof(line));
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", line);
-    return;
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "%s cannot be loaded: %s", what, line);
   }
+  return symbol;
+}
+
+static inline void fl_find_runner(sidbeam_error* err) {
+  sidbeam_runner_get_api_function get_api;
+  const sidbeam_runner_api* api = NULL;
+  char name[40];
+  void* symbol;
+  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
+  symbol = fl_find_symbol(name, "sidbeam_runner_get_api", "the runner's library", err);
+  if (symbol == NULL) return;
   memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
   if (get_api(SIDBEAM_RUNNER_ABI_VERSION, &api, err) != SIDBEAM_OK) return;
   if (api->struct_size < sizeof(*api)) {
@@ -332,6 +338,45 @@ static inline void fl_find_runner(sidbeam_error* err) {
 static inline int fl_load_runner(sidbeam_error* err) {
   if (err->code != 0) return 0;
   if (atomic_load(&fl_runner_api) == NULL) fl_find_runner(err);
+  return err->code == 0;
+}
+
+#endif
+
+/* libsidbeam_import, which is loaded when a catalogue file is first opened. See flat.h and runner_library.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_IMPORT_LIBRARY_H
+#define SIDBEAM_FLAT_IMPORT_LIBRARY_H
+
+#include <sidbeam/import_api.h>
+
+#ifndef SWIG
+/* As fl_runner_api. */
+static const sidbeam_import_api* _Atomic fl_import_api;
+#endif
+
+static inline void fl_find_import(sidbeam_error* err) {
+  sidbeam_import_get_api_function get_api;
+  const sidbeam_import_api* api = NULL;
+  char name[40];
+  void* symbol;
+  snprintf(name, sizeof(name), "libsidbeam_import.so.%u", SIDBEAM_IMPORT_ABI_VERSION);
+  symbol = fl_find_symbol(name, "sidbeam_import_get_api", "the importers' library", err);
+  if (symbol == NULL) return;
+  memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
+  if (get_api(SIDBEAM_IMPORT_ABI_VERSION, &api, err) != SIDBEAM_OK) return;
+  if (api->struct_size < sizeof(*api)) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "%s has a table of %u bytes, expected %d or more: it is older than this binding",
+            name, api->struct_size, (int)sizeof(*api));
+    return;
+  }
+  atomic_store(&fl_import_api, api);
+}
+
+/* 1 if the library is there; otherwise sets an error. A failure is tried again by the next call. */
+static inline int fl_load_import(sidbeam_error* err) {
+  if (err->code != 0) return 0;
+  if (atomic_load(&fl_import_api) == NULL) fl_find_import(err);
   return err->code == 0;
 }
 
@@ -364,7 +409,8 @@ enum {
   FLAT_DRAFT_DECODER = 12,
   FLAT_OUTPUT_LAYER = 13,
   FLAT_HIDDEN = 14,
-  FLAT_SPECULATION = 15
+  FLAT_SPECULATION = 15,
+  FLAT_IMPORT = 16
 };
 
 typedef struct flat_handle flat_handle;
@@ -378,7 +424,8 @@ struct flat_handle {
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
   int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
-  /* Of a build, written by the building thread, read by any. */
+  int32_t id_type;     /* of a builder */
+  /* Of a build and an import, written by the thread that does it, read by any. */
   atomic_int cancel;
   atomic_int phase;
   atomic_llong done, total;
@@ -388,9 +435,10 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {
-      "runtime", "builder", "index",  "constraint", "session",       "constraint set", "plan",        "disc",
-      "model",   "runner",  "events", "draft head", "draft decoder", "output layer",   "hidden step", "speculation"};
+  static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
+                                      "constraint set", "plan",       "disc",          "model",        "runner",
+                                      "events",         "draft head", "draft decoder", "output layer", "hidden step",
+                                      "speculation",    "import"};
   return names[kind];
 }
 
@@ -408,6 +456,7 @@ static inline void fl_destroy_runner(void* object);       /* runner.h */
 static inline void fl_destroy_output_layer(void* object); /* hidden.h */
 static inline void fl_destroy_hidden(void* object);       /* hidden.h */
 static inline void fl_destroy_speculation(void* object);  /* speculate.h */
+static inline void fl_destroy_import(void* object);       /* import.h */
 struct fl_events;
 static inline void fl_drop_events(struct fl_events* events); /* events.h */
 
@@ -455,6 +504,9 @@ static inline void fl_destroy(int32_t kind, void* object) {
     case FLAT_SPECULATION:
       fl_destroy_speculation(object);
       break;
+    case FLAT_IMPORT:
+      fl_destroy_import(object);
+      break;
     case FLAT_EVENTS:
       fl_drop_events((struct fl_events*)object);
       break;
@@ -497,8 +549,8 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for what serves one thread at a time: builders, sessions, discs, draft decoders, steps from hidden states,
- * speculations. */
+/* The same for what serves one thread at a time: builders, imports, sessions, discs, draft decoders, steps from hidden
+ * states, speculations. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {
@@ -684,6 +736,7 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   if (object == NULL) return NULL;
   handle = fl_box(FLAT_BUILDER, NULL);
   handle->levels = config.levels;
+  handle->id_type = id_type;
   config.progress = fl_progress;
   config.progress_context = handle;
   if (sidbeam_builder_create((sidbeam_runtime*)object, &config, &builder, err) == SIDBEAM_OK) {
@@ -777,6 +830,167 @@ static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_err
   (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
   fl_leave(builder);
   return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+}
+
+#endif
+
+/* Catalogue files. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_IMPORT_H
+#define SIDBEAM_FLAT_IMPORT_H
+
+/* The texts of sidbeam_import_info; FLAT_IMPORT_FAMILY and those after it are the families of the levels. */
+enum { FLAT_IMPORT_FORMAT, FLAT_IMPORT_SUMMARY, FLAT_IMPORT_BEGIN_TOKENS, FLAT_IMPORT_END_TOKENS, FLAT_IMPORT_FAMILY };
+
+/* Where the numbers of sidbeam_import_info stand in an array of FLAT_IMPORT_COUNT. */
+enum {
+  FLAT_IMPORT_LEVELS,
+  FLAT_IMPORT_ROWS,
+  FLAT_IMPORT_VARIABLE_LENGTH,
+  FLAT_IMPORT_ID_TYPE,
+  FLAT_IMPORT_CODES_FROM_DATA,
+  FLAT_IMPORT_COUNT
+};
+
+static inline void fl_destroy_import(void* object) { fl_import_api->import_destroy((sidbeam_import*)object); }
+
+/* A place for what flat_import_open makes, so that the opening, a pass over the file, can be cancelled and watched as a
+ * build can: by flat_import_cancel and flat_import_get_progress. */
+static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL); }
+
+/* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. */
+static inline void flat_import_open(flat_handle* import, const char* path, int32_t levels, flat_in_i32 codes,
+                                    int32_t variable_length, const char* format, const char* ids,
+                                    const char* item_column, const char* sid_columns, const char* priority_column,
+                                    const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
+                                    sidbeam_error* err) {
+  sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
+  sidbeam_import* opened = NULL;
+  fl_clear(err);
+  if (!fl_load_import(err) || (fl_share(import, FLAT_IMPORT, err) == NULL && err->code != 0)) return;
+  if (atomic_exchange(&import->busy, 1) != 0) {
+    fl_drop_user(import);
+    fl_fail(err, SIDBEAM_BAD_STATE, "import is in use by another thread");
+    return;
+  }
+  config.levels = levels;
+  config.codes = codes.data;
+  config.codes_count = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
+  config.variable_length = variable_length;
+  config.format = format;
+  config.ids = ids;
+  config.item_column = item_column;
+  config.sid_columns = sid_columns;
+  config.priority_column = priority_column;
+  config.token_pattern = token_pattern;
+  config.token_ids = token_base >= 0;
+  config.token_base = token_base >= 0 ? token_base : 0;
+  config.quotes = quotes;
+  config.text_ids = text_ids;
+  config.progress = fl_progress;
+  config.progress_context = import;
+  if (atomic_load(&import->object) != NULL) {
+    fl_fail(err, SIDBEAM_BAD_STATE, "import is open already");
+  } else if (fl_import_api->import_open(path, &config, &opened, err) == SIDBEAM_OK) {
+    atomic_store(&import->object, opened);
+  }
+  fl_leave(import);
+}
+
+static inline void* fl_enter_import(flat_handle* import, sidbeam_error* err) {
+  void* object = fl_enter(import, FLAT_IMPORT, err);
+  if (object == NULL && err->code == 0) {
+    fl_drop_user(import);
+    fl_fail(err, SIDBEAM_BAD_STATE, "import is not open");
+  }
+  return object;
+}
+
+/* numbers [FLAT_IMPORT_COUNT]; codes [SIDBEAM_MAX_LEVELS], or more for later libraries. */
+static inline void flat_import_get_info(flat_handle* import, flat_out_i64 numbers, flat_out_i32 codes,
+                                        sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, numbers, FLAT_IMPORT_COUNT)) return;
+  object = fl_enter_import(import, err);
+  if (object == NULL) return;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK &&
+      FLAT_GIVEN(err, codes, info.levels)) {
+    numbers.data[FLAT_IMPORT_LEVELS] = info.levels;
+    numbers.data[FLAT_IMPORT_ROWS] = info.rows;
+    numbers.data[FLAT_IMPORT_VARIABLE_LENGTH] = info.variable_length;
+    numbers.data[FLAT_IMPORT_ID_TYPE] = info.id_type;
+    numbers.data[FLAT_IMPORT_CODES_FROM_DATA] = info.codes_from_data;
+    memcpy(codes.data, info.codes, (size_t)info.levels * sizeof(int32_t));
+  }
+  fl_leave(import);
+}
+
+/* Copies as much of a text (FLAT_IMPORT_*) as fits; returns its length. */
+static inline int64_t flat_import_text(flat_handle* import, int32_t which, flat_out_bytes out, sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  int64_t length = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_enter_import(import, err);
+  if (object == NULL) return 0;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK) {
+    const char* text = NULL;
+    if (which == FLAT_IMPORT_FORMAT) text = info.format;
+    if (which == FLAT_IMPORT_SUMMARY) text = info.summary;
+    if (which == FLAT_IMPORT_BEGIN_TOKENS) text = info.begin_tokens;
+    if (which == FLAT_IMPORT_END_TOKENS) text = info.end_tokens;
+    if (which >= FLAT_IMPORT_FAMILY && which - FLAT_IMPORT_FAMILY < info.levels)
+      text = info.families[which - FLAT_IMPORT_FAMILY];
+    if (text == NULL) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "which is %d, expected a text of FLAT_IMPORT_*", which);
+    } else {
+      length = fl_text(out, text, (int64_t)strlen(text));
+    }
+  }
+  fl_leave(import);
+  return length;
+}
+
+static inline int fl_import_fits(sidbeam_import* import, const flat_handle* builder, sidbeam_error* err) {
+  static const char* const types[] = {"i64", "u64", "string"};
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  if (fl_import_api->import_get_info(import, &info, err) != SIDBEAM_OK) return 0;
+  if (info.levels != builder->levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "the file has SIDs of %d levels, expected %d, those of the builder",
+            info.levels, builder->levels);
+  else if (info.id_type != builder->id_type)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "the file has ids of the type %s, expected %s, that of the builder",
+            types[info.id_type], types[builder->id_type]);
+  return err->code == 0;
+}
+
+/* All rows of the file to a builder of the same levels and type of ids. */
+static inline void flat_import_add_to(flat_handle* import, flat_handle* builder, sidbeam_error* err) {
+  void *from, *to;
+  fl_clear(err);
+  from = fl_enter_import(import, err);
+  if (from == NULL) return;
+  to = fl_enter(builder, FLAT_BUILDER, err);
+  if (to != NULL) {
+    if (fl_import_fits((sidbeam_import*)from, builder, err))
+      (void)!fl_import_api->import_add_to((sidbeam_import*)from, (sidbeam_builder*)to, err);
+    fl_leave(builder);
+  }
+  fl_leave(import);
+}
+
+/* As flat_builder_get_progress and flat_builder_cancel. */
+static inline void flat_import_get_progress(flat_handle* import, flat_out_i64 out, sidbeam_error* err) {
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, 3) || !fl_is(import, FLAT_IMPORT, err)) return;
+  out.data[0] = atomic_load(&import->phase);
+  out.data[1] = atomic_load(&import->done);
+  out.data[2] = atomic_load(&import->total);
+}
+
+static inline void flat_import_cancel(flat_handle* import, int32_t cancel) {
+  if (import != NULL) atomic_store(&import->cancel, cancel);
 }
 
 #endif
@@ -3561,7 +3775,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_77dbbda3972740c8(void *_swig_go_0) {
+void _wrap_Swig_free_native_a8ebd8e4211800d6(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -3571,7 +3785,7 @@ void _wrap_Swig_free_native_77dbbda3972740c8(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_77dbbda3972740c8(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_a8ebd8e4211800d6(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -3584,7 +3798,7 @@ void *_wrap_Swig_malloc_native_77dbbda3972740c8(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3596,7 +3810,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3608,7 +3822,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3620,7 +3834,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3632,7 +3846,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3644,7 +3858,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3656,7 +3870,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3668,7 +3882,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3680,7 +3894,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3692,7 +3906,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3704,7 +3918,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3716,7 +3930,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3728,7 +3942,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_OK_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3740,7 +3954,7 @@ intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3752,7 +3966,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3764,7 +3978,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3776,7 +3990,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_CORRUPT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3788,7 +4002,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3800,7 +4014,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3812,7 +4026,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISION_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3824,7 +4038,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_CANCELLED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3836,7 +4050,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3848,7 +4062,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3860,7 +4074,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_INTERNAL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3872,7 +4086,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3884,7 +4098,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3896,7 +4110,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3908,7 +4122,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_77dbbda3972740c8() {
+_goslice_ _wrap_sidbeam_version_native_a8ebd8e4211800d6() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -3922,7 +4136,7 @@ _goslice_ _wrap_sidbeam_version_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8() {
+intgo _wrap_sidbeam_abi_version_native_a8ebd8e4211800d6() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -3933,7 +4147,7 @@ intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_77dbbda3972740c8(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_a8ebd8e4211800d6(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -3949,7 +4163,7 @@ _goslice_ _wrap_sidbeam_status_name_native_77dbbda3972740c8(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_77dbbda3972740c8() {
+_goslice_ _wrap_sidbeam_cpu_target_native_a8ebd8e4211800d6() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -3963,7 +4177,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_77dbbda3972740c8() {
+long long _wrap_FLAT_BROADCAST_native_a8ebd8e4211800d6() {
   int64_t result;
   long long _swig_go_result;
   
@@ -3974,7 +4188,7 @@ long long _wrap_FLAT_BROADCAST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3986,7 +4200,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -3998,7 +4212,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4010,7 +4224,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_I64_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4022,7 +4236,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_U64_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4034,7 +4248,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_STRING_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4046,7 +4260,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4058,7 +4272,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4070,7 +4284,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4082,7 +4296,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4094,7 +4308,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4106,7 +4320,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4118,7 +4332,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4130,7 +4344,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4142,7 +4356,67 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_PHASE_SURVEY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_PHASE_READ_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_PHASE_READ;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_QUOTES_AUTO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_QUOTES_RFC4180;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_QUOTES_TEXT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4154,7 +4428,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4166,7 +4440,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4178,7 +4452,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4190,7 +4464,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4202,7 +4476,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4214,7 +4488,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4226,7 +4500,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4238,7 +4512,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4250,7 +4524,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4262,7 +4536,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4274,7 +4548,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4286,7 +4560,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4298,7 +4572,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4310,7 +4584,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4322,7 +4596,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4334,7 +4608,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4346,7 +4620,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4358,7 +4632,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4370,7 +4644,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4382,7 +4656,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4394,7 +4668,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4406,7 +4680,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4418,7 +4692,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4430,7 +4704,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4442,7 +4716,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4454,7 +4728,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4466,7 +4740,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4478,7 +4752,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4490,7 +4764,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4502,7 +4776,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4514,7 +4788,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4526,7 +4800,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4538,7 +4812,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4550,7 +4824,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4562,7 +4836,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4574,7 +4848,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4586,7 +4860,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4598,7 +4872,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4610,7 +4884,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4622,7 +4896,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4634,7 +4908,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4646,7 +4920,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNTIME_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4658,7 +4932,7 @@ intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BUILDER_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4670,7 +4944,7 @@ intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INDEX_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4682,7 +4956,7 @@ intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4694,7 +4968,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SESSION_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4706,7 +4980,7 @@ intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4718,7 +4992,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4730,7 +5004,7 @@ intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DISC_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4742,7 +5016,7 @@ intgo _wrap_FLAT_DISC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4754,7 +5028,7 @@ intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4766,7 +5040,7 @@ intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4778,7 +5052,7 @@ intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4790,7 +5064,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4802,7 +5076,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4814,7 +5088,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4826,7 +5100,7 @@ intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4838,7 +5112,19 @@ intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_IMPORT_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_a8ebd8e4211800d6() {
   long long result;
   long long _swig_go_result;
   
@@ -4849,7 +5135,7 @@ long long _wrap_FLAT_CLOSED_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_close_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_a8ebd8e4211800d6(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4861,7 +5147,7 @@ void _wrap_flat_close_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_a8ebd8e4211800d6(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4876,7 +5162,7 @@ intgo _wrap_flat_is_closed_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_a8ebd8e4211800d6(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4888,7 +5174,7 @@ void _wrap_flat_free_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -4904,7 +5190,7 @@ void _wrap_flat_view_retain_native_77dbbda3972740c8(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_a8ebd8e4211800d6(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4916,7 +5202,7 @@ void _wrap_flat_view_release_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_a8ebd8e4211800d6(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -4928,7 +5214,7 @@ void _wrap_flat_check_abi_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4940,7 +5226,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_LOG_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -4952,7 +5238,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_flat_log_take_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_a8ebd8e4211800d6(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4968,7 +5254,7 @@ intgo _wrap_flat_log_take_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_77dbbda3972740c8(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_a8ebd8e4211800d6(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5013,7 +5299,7 @@ flat_handle *_wrap_flat_runtime_create_native_77dbbda3972740c8(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5062,7 +5348,7 @@ flat_handle *_wrap_flat_builder_create_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5083,7 +5369,7 @@ void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5097,7 +5383,7 @@ void _wrap_flat_builder_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5137,7 +5423,7 @@ void _wrap_flat_builder_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5182,7 +5468,7 @@ void _wrap_flat_builder_add_named_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5212,7 +5498,7 @@ void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5235,7 +5521,7 @@ void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -5256,7 +5542,339 @@ flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_FORMAT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_SUMMARY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_BEGIN_TOKENS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_END_TOKENS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_FAMILY_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_FAMILY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_LEVELS_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_ROWS_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_ROWS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_VARIABLE_LENGTH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_ID_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_CODES_FROM_DATA;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_COUNT_native_a8ebd8e4211800d6() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_import_create_native_a8ebd8e4211800d6() {
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  
+  result = (flat_handle *)flat_import_create();
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_import_open_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  flat_in_i32 arg4 ;
+  int32_t arg5 ;
+  char *arg6 = (char *) 0 ;
+  char *arg7 = (char *) 0 ;
+  char *arg8 = (char *) 0 ;
+  char *arg9 = (char *) 0 ;
+  char *arg10 = (char *) 0 ;
+  char *arg11 = (char *) 0 ;
+  int64_t arg12 ;
+  int32_t arg13 ;
+  int32_t arg14 ;
+  sidbeam_error *arg15 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  arg5 = (int32_t)_swig_go_4; 
+  
+  arg6 = (char *)malloc(_swig_go_5.n + 1);
+  memcpy(arg6, _swig_go_5.p, _swig_go_5.n);
+  arg6[_swig_go_5.n] = '\0';
+  
+  
+  arg7 = (char *)malloc(_swig_go_6.n + 1);
+  memcpy(arg7, _swig_go_6.p, _swig_go_6.n);
+  arg7[_swig_go_6.n] = '\0';
+  
+  
+  arg8 = (char *)malloc(_swig_go_7.n + 1);
+  memcpy(arg8, _swig_go_7.p, _swig_go_7.n);
+  arg8[_swig_go_7.n] = '\0';
+  
+  
+  arg9 = (char *)malloc(_swig_go_8.n + 1);
+  memcpy(arg9, _swig_go_8.p, _swig_go_8.n);
+  arg9[_swig_go_8.n] = '\0';
+  
+  
+  arg10 = (char *)malloc(_swig_go_9.n + 1);
+  memcpy(arg10, _swig_go_9.p, _swig_go_9.n);
+  arg10[_swig_go_9.n] = '\0';
+  
+  
+  arg11 = (char *)malloc(_swig_go_10.n + 1);
+  memcpy(arg11, _swig_go_10.p, _swig_go_10.n);
+  arg11[_swig_go_10.n] = '\0';
+  
+  arg12 = (int64_t)_swig_go_11; 
+  arg13 = (int32_t)_swig_go_12; 
+  arg14 = (int32_t)_swig_go_13; 
+  {
+    arg15 = (sidbeam_error*)_swig_go_14.array; 
+  }
+  
+  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,arg15);
+  
+  free(arg2); 
+  free(arg6); 
+  free(arg7); 
+  free(arg8); 
+  free(arg9); 
+  free(arg10); 
+  free(arg11); 
+}
+
+
+void _wrap_flat_import_get_info_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_i32 arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_import_get_info(arg1,arg2,arg3,arg4);
+  
+}
+
+
+long long _wrap_flat_import_text_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_out_bytes arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  result = (int64_t)flat_import_text(arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_import_add_to_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_import_add_to(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_import_get_progress_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_import_get_progress(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_import_cancel_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  
+  flat_import_cancel(arg1,arg2);
+  
+}
+
+
+long long _wrap_flat_returned_loans_native_a8ebd8e4211800d6(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -5272,7 +5890,7 @@ long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_index_open_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5304,7 +5922,7 @@ flat_handle *_wrap_flat_index_open_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -5336,7 +5954,7 @@ flat_handle *_wrap_flat_index_open_memory_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5348,7 +5966,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5360,7 +5978,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5372,7 +5990,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5384,7 +6002,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5396,7 +6014,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_LONGEST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5408,7 +6026,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5420,7 +6038,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_KINDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5432,7 +6050,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5444,7 +6062,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5456,7 +6074,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SIDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5468,7 +6086,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_ITEMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5480,7 +6098,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5492,7 +6110,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5504,7 +6122,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5516,7 +6134,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5528,7 +6146,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5540,7 +6158,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_CODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5552,7 +6170,7 @@ intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5564,7 +6182,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_NODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5576,7 +6194,7 @@ intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -5588,7 +6206,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_index_peek_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_a8ebd8e4211800d6(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5617,7 +6235,7 @@ void _wrap_flat_index_peek_native_77dbbda3972740c8(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5643,7 +6261,7 @@ void _wrap_flat_index_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5661,7 +6279,7 @@ void _wrap_flat_index_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5694,7 +6312,7 @@ void _wrap_flat_index_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5727,7 +6345,7 @@ void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5751,7 +6369,7 @@ long long _wrap_flat_index_codebook_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -5784,7 +6402,7 @@ void _wrap_flat_index_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -5817,7 +6435,7 @@ void _wrap_flat_index_find_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -5843,7 +6461,7 @@ void _wrap_flat_index_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -5877,7 +6495,7 @@ long long _wrap_flat_index_children_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5905,7 +6523,7 @@ void _wrap_flat_index_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5928,7 +6546,7 @@ void _wrap_flat_index_get_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5946,7 +6564,7 @@ void _wrap_flat_index_unload_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -5967,7 +6585,7 @@ flat_handle *_wrap_flat_builder_plan_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_77dbbda3972740c8(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_a8ebd8e4211800d6(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5997,7 +6615,7 @@ flat_handle *_wrap_flat_plan_estimate_native_77dbbda3972740c8(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_EXACT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6009,7 +6627,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_SIDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6021,7 +6639,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6033,7 +6651,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6045,7 +6663,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6057,7 +6675,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6069,7 +6687,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_NODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6081,7 +6699,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6093,7 +6711,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_plan_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6114,7 +6732,7 @@ void _wrap_flat_plan_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6147,7 +6765,7 @@ void _wrap_flat_plan_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6168,7 +6786,7 @@ flat_handle *_wrap_flat_constraint_create_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6180,7 +6798,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6192,7 +6810,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6204,7 +6822,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6216,7 +6834,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6228,7 +6846,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6240,7 +6858,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6252,7 +6870,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6278,7 +6896,7 @@ void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6301,7 +6919,7 @@ void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -6327,7 +6945,7 @@ void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -6358,7 +6976,7 @@ void _wrap_flat_index_item_ids_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6387,7 +7005,7 @@ long long _wrap_flat_index_item_names_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -6415,7 +7033,7 @@ long long _wrap_flat_index_find_item_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -6475,7 +7093,7 @@ flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_session_start_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6564,7 +7182,7 @@ void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -6633,7 +7251,7 @@ void _wrap_flat_session_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6671,7 +7289,7 @@ long long _wrap_flat_session_children_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6683,7 +7301,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6695,7 +7313,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6707,7 +7325,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6719,7 +7337,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_CODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6731,7 +7349,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6743,7 +7361,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_STATES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6755,7 +7373,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6767,7 +7385,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6779,7 +7397,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6791,7 +7409,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6803,7 +7421,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6815,7 +7433,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6827,7 +7445,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6839,7 +7457,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6851,7 +7469,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -6863,7 +7481,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_session_get_beams_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6884,7 +7502,7 @@ void _wrap_flat_session_get_beams_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -6907,7 +7525,7 @@ void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_session_get_items_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6966,7 +7584,7 @@ void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6991,7 +7609,7 @@ void _wrap_flat_session_stop_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_STEPS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7003,7 +7621,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7015,7 +7633,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7027,7 +7645,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7039,7 +7657,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7051,7 +7669,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7063,7 +7681,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7075,7 +7693,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_session_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7096,7 +7714,7 @@ void _wrap_flat_session_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_COUNTERS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7108,7 +7726,7 @@ intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7120,7 +7738,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7149,7 +7767,7 @@ long long _wrap_flat_session_get_counters_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -7196,7 +7814,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_77dbbda3972740c8(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -7238,7 +7856,7 @@ void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7283,7 +7901,7 @@ void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7329,7 +7947,7 @@ void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7366,7 +7984,7 @@ void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7431,7 +8049,7 @@ void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7529,7 +8147,7 @@ void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7564,7 +8182,7 @@ flat_handle *_wrap_flat_disc_create_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7588,7 +8206,7 @@ long long _wrap_flat_disc_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -7626,7 +8244,7 @@ void _wrap_flat_disc_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7677,7 +8295,7 @@ void _wrap_flat_disc_get_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_END_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7689,7 +8307,7 @@ intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_DONE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7701,7 +8319,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7713,7 +8331,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_TAG_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7725,7 +8343,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7737,7 +8355,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_STATUS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7749,7 +8367,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7761,7 +8379,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_LIVE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7773,7 +8391,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7785,7 +8403,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7797,7 +8415,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7809,7 +8427,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_BATCH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7821,7 +8439,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7833,7 +8451,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7845,7 +8463,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7857,7 +8475,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7869,7 +8487,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7881,7 +8499,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_TAG_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7893,7 +8511,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7905,7 +8523,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7917,7 +8535,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7929,7 +8547,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7941,7 +8559,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7953,7 +8571,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7965,7 +8583,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7977,7 +8595,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -7989,7 +8607,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8001,7 +8619,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_MAP_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8013,7 +8631,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8025,7 +8643,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8037,7 +8655,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8049,7 +8667,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8061,7 +8679,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_flat_events_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8085,7 +8703,7 @@ intgo _wrap_flat_events_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8105,7 +8723,7 @@ void _wrap_flat_adjust_answer_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_a8ebd8e4211800d6(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -8134,7 +8752,7 @@ void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_model_open_native_a8ebd8e4211800d6(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8164,7 +8782,7 @@ flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8176,7 +8794,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8188,7 +8806,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8200,7 +8818,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HEADS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8212,7 +8830,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8224,7 +8842,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8236,7 +8854,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8248,7 +8866,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8260,7 +8878,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8272,7 +8890,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8284,7 +8902,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8296,7 +8914,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8308,7 +8926,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8320,7 +8938,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_model_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8346,7 +8964,7 @@ void _wrap_flat_model_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8358,7 +8976,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8370,7 +8988,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8382,7 +9000,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8394,7 +9012,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8406,7 +9024,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8418,7 +9036,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_LANES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8430,7 +9048,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8442,7 +9060,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8454,7 +9072,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8466,7 +9084,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8478,7 +9096,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8490,7 +9108,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8502,7 +9120,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8514,7 +9132,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8526,7 +9144,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MODE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8538,7 +9156,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8550,7 +9168,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8562,7 +9180,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8574,7 +9192,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -8647,7 +9265,7 @@ flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -8668,7 +9286,7 @@ flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_runner_run_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8712,7 +9330,7 @@ void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10) {
+long long _wrap_flat_runner_submit_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, flat_handle *_swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8754,7 +9372,7 @@ long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8772,7 +9390,7 @@ void _wrap_flat_runner_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8793,7 +9411,7 @@ intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8805,7 +9423,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8817,7 +9435,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8829,7 +9447,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8841,7 +9459,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8853,7 +9471,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8865,7 +9483,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8877,7 +9495,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8889,7 +9507,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8901,7 +9519,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8913,7 +9531,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8925,7 +9543,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8937,7 +9555,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8949,7 +9567,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8961,7 +9579,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8973,7 +9591,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8985,7 +9603,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -8997,7 +9615,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9009,7 +9627,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9021,7 +9639,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9033,7 +9651,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9045,7 +9663,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9057,7 +9675,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9069,7 +9687,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9081,7 +9699,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9093,7 +9711,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9114,7 +9732,7 @@ void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -9130,7 +9748,7 @@ void _wrap_flat_runner_close_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9142,7 +9760,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9154,7 +9772,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9166,7 +9784,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9178,7 +9796,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9190,7 +9808,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9202,7 +9820,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9214,7 +9832,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9226,7 +9844,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9238,7 +9856,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9250,7 +9868,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9262,7 +9880,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9274,7 +9892,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_a8ebd8e4211800d6(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -9298,7 +9916,7 @@ flat_handle *_wrap_flat_draft_head_open_native_77dbbda3972740c8(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -9332,7 +9950,7 @@ long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_a8ebd8e4211800d6(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -9380,7 +9998,7 @@ void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9423,7 +10041,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_draft_decoder_run_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -9496,7 +10114,7 @@ void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_START_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9508,7 +10126,7 @@ intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9520,7 +10138,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_RUN_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9532,7 +10150,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9544,7 +10162,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9556,7 +10174,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9568,7 +10186,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9580,7 +10198,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9592,7 +10210,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9604,7 +10222,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
+void _wrap_flat_draft_decoder_enqueue_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, long long _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -9661,7 +10279,7 @@ void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_a8ebd8e4211800d6(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9705,7 +10323,7 @@ flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -9734,7 +10352,7 @@ flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9798,7 +10416,7 @@ void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9810,7 +10428,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9822,7 +10440,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9834,7 +10452,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9846,7 +10464,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9858,7 +10476,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9870,7 +10488,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9882,7 +10500,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9894,7 +10512,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -9906,7 +10524,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -9932,7 +10550,7 @@ void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9965,7 +10583,7 @@ flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -9991,7 +10609,7 @@ long long _wrap_flat_speculation_begin_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DEPTH_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10003,7 +10621,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10015,7 +10633,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_NODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10027,7 +10645,7 @@ intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10039,7 +10657,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10051,7 +10669,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_SLOTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10063,7 +10681,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10075,7 +10693,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_TOKENS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10087,7 +10705,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_CODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10099,7 +10717,7 @@ intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10111,7 +10729,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PARENTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10123,7 +10741,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PLACES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10135,7 +10753,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10147,7 +10765,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10159,7 +10777,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10171,7 +10789,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10183,7 +10801,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10204,7 +10822,7 @@ void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10220,7 +10838,7 @@ void _wrap_flat_speculation_add_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -10243,7 +10861,7 @@ void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -10286,7 +10904,7 @@ void _wrap_flat_speculation_verify_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10298,7 +10916,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10310,7 +10928,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10322,7 +10940,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10334,7 +10952,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10346,7 +10964,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10358,7 +10976,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10379,7 +10997,7 @@ void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -10415,7 +11033,7 @@ void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10427,7 +11045,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10439,7 +11057,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10451,7 +11069,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_a8ebd8e4211800d6() {
   int result;
   intgo _swig_go_result;
   
@@ -10463,7 +11081,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_a8ebd8e4211800d6(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;
