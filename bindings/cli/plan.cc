@@ -49,13 +49,17 @@ Json plan_json(const Shape& shape, const Sizes& sizes, int32_t kinds) {
                         {"encoding", section.encoding},
                         {"bytes", section.bytes}});
   }
-  return Json{
-      {"exact", plan.exact != 0},      {"sids", plan.sids},
-      {"items", plan.items},           {"levels", shape.levels()},
-      {"codes", shape.codes},          {"kinds", kind_names(kinds)},
-      {"file_bytes", plan.file_bytes}, {"bytes_per_item", bytes_per_item(plan)},
-      {"peak_bytes", plan.peak_bytes}, {"nodes_per_level", std::vector<int64_t>(plan.nodes, plan.nodes + shape.levels())},
-      {"sections", sections}};
+  return Json{{"exact", plan.exact != 0},
+              {"sids", plan.sids},
+              {"items", plan.items},
+              {"levels", shape.levels()},
+              {"codes", shape.codes},
+              {"kinds", kind_names(kinds)},
+              {"file_bytes", plan.file_bytes},
+              {"bytes_per_item", bytes_per_item(plan)},
+              {"peak_bytes", plan.peak_bytes},
+              {"nodes_per_level", std::vector<int64_t>(plan.nodes, plan.nodes + shape.levels())},
+              {"sections", sections}};
 }
 
 int64_t bytes_of(const Sizes& sizes, const std::string& kind, int32_t level) {
@@ -145,9 +149,8 @@ void add_plan(Command program) {
       .excludes(input);
   add_import_options(command, o->import);
   add_build_options(command, o->build);
-  for (const char* const option :
-       {"--format", "--ids", "--item-column", "--sid-columns", "--priority-column", "--token-pattern", "--token-base",
-        "--quotes", "--memory-limit"}) {
+  for (const char* const option : {"--format", "--ids", "--item-column", "--sid-columns", "--priority-column",
+                                   "--token-pattern", "--token-base", "--quotes", "--memory-limit"}) {
     command.option(option).needs(input);
   }
   add_json(command, o->json);

@@ -52,10 +52,10 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {
-      "runtime", "builder", "index",  "constraint", "session",       "constraint set", "plan",        "disc",
-      "model",   "runner",  "events", "draft head", "draft decoder", "output layer",   "hidden step", "speculation",
-      "import"};
+  static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
+                                      "constraint set", "plan",       "disc",          "model",        "runner",
+                                      "events",         "draft head", "draft decoder", "output layer", "hidden step",
+                                      "speculation",    "import"};
   return names[kind];
 }
 

@@ -112,7 +112,7 @@ Options read_config(const char* path, const sidbeam_import_config* given) {
   options.shape = given_shape(config, options);
   read_pattern(options);
   options.progress = [call = config.progress, context = config.progress_context](int32_t phase, int64_t done,
-                                                                                  int64_t total) {
+                                                                                 int64_t total) {
     if (call == nullptr || call(context, phase, done, total) == 0) return;
     throw Failure("the progress callback asked to stop", SIDBEAM_CANCELLED);
   };

@@ -2,6 +2,7 @@
 // column per level. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "bytes.h"
 #include "csv_text.h"
 #include "failure.h"
 #include "family.h"
@@ -72,7 +73,8 @@ class ColumnFinder {
     for (const std::string& list : {options_.item_column, options_.sid_columns}) {
       if (list.empty()) continue;
       for (const std::string& asked : split_commas(list)) {
-        if (parse_canonical<int32_t>(asked) && std::find(names.begin(), names.end(), asked) == names.end()) return false;
+        if (parse_canonical<int32_t>(asked) && std::find(names.begin(), names.end(), asked) == names.end())
+          return false;
       }
     }
     return std::none_of(names.begin(), names.end(), [](const std::string& name) { return is_tokens(name); });
@@ -202,7 +204,10 @@ class CsvSource final : public Source {
     const size_t levels = columns_.sid.size();
     if (levels > SIDBEAM_MAX_LEVELS) return false;
     for (size_t l = 0; l < levels; ++l) {
-      if (!parse_digits(fields[columns_.sid[l]], &codes[l])) return false;
+      const std::string_view cell = fields[columns_.sid[l]];
+      int digits = 0;
+      codes[l] = short_number(cell.data(), &digits);
+      if (static_cast<size_t>(digits) != cell.size() || digits == 0 || digits == 8) return false;
     }
     return sids_.try_numbers(batch, codes, levels);
   }
@@ -217,8 +222,9 @@ class CsvSource final : public Source {
       if (const auto code = parse_whole(cell)) {
         sids_.number(batch, *code);
       } else if (is_missing(cell)) {
-        fail_cell(column, fields, shape_.variable_length ? "a code, as another follows"
-                                                         : "a code (or " + options_.named("variable_length") + ")");
+        fail_cell(column, fields,
+                  shape_.variable_length ? "a code, as another follows"
+                                         : "a code (or " + options_.named("variable_length") + ")");
       } else if (looks_like_number(cell)) {
         fail_cell(column, fields, "an integer");
       } else {

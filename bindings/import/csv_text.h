@@ -19,7 +19,7 @@ class CsvText {
 
   // The next record into fields(); false at the end. Empty lines are passed over.
   bool next();
-  // Valid until the next record is read.
+  // Valid until the next record is read. 8 bytes after each field are readable.
   const std::vector<std::string_view>& fields() const { return fields_; }
   // The line in which the record begins.
   int64_t line() const { return line_; }

@@ -60,8 +60,9 @@ int find_field(const std::vector<std::string>& all, const std::string& asked, co
 
 std::vector<int> find_level_columns(const std::vector<std::string>& all, const std::string& option,
                                     const std::string& file) {
-  const Names kStems = {"c",     "code",   "codes", "sid",      "sids", "semantic_id", "semantic_ids", "token", "tokens",
-                        "token_id", "token_ids", "level", "lvl", "l", "layer", "codebook", "q", "rq", "vq"};
+  const Names kStems = {"c",     "code",     "codes",    "sid",       "sids",  "semantic_id", "semantic_ids",
+                        "token", "tokens",   "token_id", "token_ids", "level", "lvl",         "l",
+                        "layer", "codebook", "q",        "rq",        "vq"};
   std::map<std::pair<std::string, std::string>, std::map<int64_t, int>> groups;
   TokenParts parts;
   for (size_t i = 0; i < all.size(); ++i) {

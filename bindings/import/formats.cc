@@ -43,8 +43,8 @@ void refuse_tables(const InputFile& file, const Options& options) {
 
 // What the first value of a JSON text is, as far as telling formats apart needs it.
 struct FirstValue {
-  bool whole = false;     // it ends within the text
-  bool followed = false;  // by another value
+  bool whole = false;             // it ends within the text
+  bool followed = false;          // by another value
   std::vector<std::string> keys;  // of an object, at its outermost level
 };
 
@@ -77,7 +77,9 @@ FirstValue look_at(std::string_view text) {
 
 // One object per line, or one object of all items: told by what follows the first one, by its keys, by the name.
 const char* detect_json(const CatalogueFiles& files, TextReader& text) {
-  while (text.window().find('\n', text.window().find_first_not_of(" \t\r\n")) == std::string_view::npos) {
+  constexpr size_t kMostLine = size_t{64} << 20;
+  while (text.window().size() < kMostLine &&
+         text.window().find('\n', text.window().find_first_not_of(" \t\r\n")) == std::string_view::npos) {
     if (!text.extend()) break;
   }
   const FirstValue first = look_at(text.window());
@@ -140,7 +142,8 @@ CatalogueFiles::CatalogueFiles(const Options& o)
   format = o.format.empty() || o.format == "auto" ? detect_format(*this) : o.format;
   const auto& known = find_format(o, format);
   if (!o.ids.empty()) {
-    if (!known.ids) throw UsageError(o.named("ids") + ": goes with npy, npz and raw; " + format + " has ids of its own");
+    if (!known.ids)
+      throw UsageError(o.named("ids") + ": goes with npy, npz and raw; " + format + " has ids of its own");
     ids = std::make_unique<InputFile>(o.ids, [&o] { o.progress(SIDBEAM_PHASE_SURVEY, 0, 0); });
   }
   if (!known.columns && !(o.item_column + o.sid_columns + o.priority_column).empty()) {

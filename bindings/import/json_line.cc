@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json_line.h"
 
-#include <bit>
-#include <cstring>
 #include <utility>
 
+#include "bytes.h"
 #include "numbers.h"
 
 namespace importer {
-namespace {
-
-constexpr uint64_t kOnes = 0x0101010101010101, kHighs = 0x8080808080808080;
-
-// The high bit of each byte that is zero; above the lowest of these there may be others.
-uint64_t zero_bytes(uint64_t word) { return (word - kOnes) & ~word & kHighs; }
-
-}  // namespace
 
 bool JsonLine::scan(std::string_view line) {
   at_ = line.data();
@@ -64,33 +55,37 @@ bool JsonLine::scan_field(std::string_view key) {
 // Without escapes and control characters.
 bool JsonLine::scan_string(std::string_view* text) {
   if (*at_ != '"') return false;
-  const char* const begin = ++at_;
-  for (;; at_ += 8) {
-    if (at_ >= end_) return false;
-    uint64_t word;
-    std::memcpy(&word, at_, sizeof word);
+  const char* const begin = at_ + 1;
+  for (const char* at = begin;; at += 8) {
+    if (at >= end_) return false;
+    const uint64_t word = eight_bytes(at);
     if ((word & kHighs) != 0) ascii_ = false;
     const uint64_t controls = (word - kOnes * 0x20) & ~word & kHighs;
     const uint64_t stops = controls | zero_bytes(word ^ kOnes * '"') | zero_bytes(word ^ kOnes * '\\');
     if (stops == 0) continue;
-    at_ += std::countr_zero(stops) / 8;
-    if (at_ >= end_ || *at_ != '"') return false;
-    *text = {begin, static_cast<size_t>(at_ - begin)};
-    ++at_;
+    at += lowest(stops);
+    if (at >= end_ || *at != '"') return false;
+    *text = {begin, static_cast<size_t>(at - begin)};
+    at_ = at + 1;
     return true;
   }
 }
 
 // An integer of up to 18 digits.
 bool JsonLine::scan_number(int64_t* number) {
-  const bool negative = *at_ == '-';
-  if (negative) ++at_;
-  const char* const begin = at_;
-  int64_t value = 0;
-  while (is_digit(*at_) && at_ < end_ && at_ - begin <= 18) value = value * 10 + (*at_++ - '0');
-  const auto digits = at_ - begin;
+  const char* at = at_;
+  const bool negative = *at == '-';
+  if (negative) ++at;
+  const char* const begin = at;
+  int digits = 0;
+  int64_t value = short_number(at, &digits);
+  if (digits == 8) {
+    for (digits = 0; digits <= 18 && is_digit(at[digits]); ++digits) value = value * 10 + (at[digits] - '0');
+  }
+  at += digits;
   if (digits == 0 || digits > 18 || (*begin == '0' && digits > 1)) return false;
-  const char next = at_ < end_ ? *at_ : '\0';
+  at_ = at;
+  const char next = at < end_ ? *at : '\0';
   if (next != ',' && next != '}' && next != ']' && next != ' ') return false;
   *number = negative ? -value : value;
   return true;

@@ -16,8 +16,7 @@ constexpr std::string_view kMagic("\x93NUMPY", 6);
 [[noreturn]] void fail(const std::string& path, const std::string& what) { throw Failure("'" + path + "': " + what); }
 
 // The text of the header's dictionary; *data_at gets where the data begins, counted from `begin`.
-std::string dictionary(const InputFile& file, const std::string& path, int64_t begin, int64_t bytes,
-                       int64_t* data_at) {
+std::string dictionary(const InputFile& file, const std::string& path, int64_t begin, int64_t bytes, int64_t* data_at) {
   const std::string start = file.piece(begin, std::min<int64_t>(12, bytes));
   if (start.compare(0, kMagic.size(), kMagic) != 0) fail(path, "not a .npy file (no NumPy magic)");
   if (start.size() < 12) fail(path, "truncated .npy header");

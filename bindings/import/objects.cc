@@ -102,7 +102,7 @@ class ObjectsSource final : public Source {
   ondemand::object object_;
   simdjson::simdjson_result<ondemand::object_iterator> next_, end_;
   std::string_view item_;
-  const char* at_ = nullptr;                            // the item's key
+  const char* at_ = nullptr;                          // the item's key
   std::vector<std::pair<size_t, const char*>> keys_;  // hashes and places of the items
 };
 

@@ -42,9 +42,9 @@ Load* loader(const NpyArray& array) {
   struct {
     const char* dtype;
     Load* load;
-  } const kLoads[] = {{"i1", load<int8_t>},   {"u1", load<uint8_t>},  {"i2", load<int16_t>},     {"u2", load<uint16_t>},
-                      {"i4", load<int32_t>},  {"u4", load<uint32_t>}, {"i8", load<int64_t>},     {"u8", load<uint64_t>},
-                      {"f2", load<sidbeam::F16>}, {"f4", load<float>}, {"f8", load<double>}};
+  } const kLoads[] = {{"i1", load<int8_t>},       {"u1", load<uint8_t>},  {"i2", load<int16_t>}, {"u2", load<uint16_t>},
+                      {"i4", load<int32_t>},      {"u4", load<uint32_t>}, {"i8", load<int64_t>}, {"u8", load<uint64_t>},
+                      {"f2", load<sidbeam::F16>}, {"f4", load<float>},    {"f8", load<double>}};
   for (const auto& known : kLoads) {
     if (array.dtype.compare(1, array.dtype.npos, known.dtype) == 0) return known.load;
   }

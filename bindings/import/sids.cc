@@ -76,6 +76,7 @@ void Sids::number(Batch& batch, int64_t number) {
 
 void Sids::end_sid(Batch& batch) {
   ++sids_;
+  long_way_ = true;
   if (pieces_.empty()) return close(batch);
   if (position_ > 0) fail(quoted(pieces_.back().text) + " among numbers, expected one or the other");
   pieces_.push_back({{}, false});
@@ -96,7 +97,7 @@ int32_t Sids::end_record(Batch& batch) {
     }
   }
   pieces_.clear();
-  prepare_tries();
+  if (std::exchange(long_way_, false)) prepare_tries();
   return std::exchange(sids_, 0);
 }
 

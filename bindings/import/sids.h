@@ -96,8 +96,9 @@ class Sids {
   const Where& where_;
   Shape shape_;
   std::vector<Level> levels_;
-  bool all_known_ = false;  // families of all levels, begin and end
-  bool all_plain_ = false;  // families of all levels, which are plain
+  bool all_known_ = false;       // families of all levels, begin and end
+  bool all_plain_ = false;       // families of all levels, which are plain
+  bool long_way_ = false;        // the record's SIDs did not come by a try
   std::vector<int64_t> limits_;  // codes of each level, once all SIDs have as many
   std::vector<Piece> pieces_;
   std::vector<std::string_view> tokens_;

@@ -96,8 +96,8 @@ void Sids::fail_ambiguous(const Level& level, size_t position, size_t one, size_
   }
   throw Failure("'" + options_.input + "': level " + std::to_string(position) + " has '" + level.token + "' (" +
                 level.row + ")" + differ + ": which number is the code cannot be told; " +
-                options_.named("token_pattern") + " says so for each level, such as " + candidate(std::max(one, other)) +
-                " or " + candidate(std::min(one, other)));
+                options_.named("token_pattern") + " says so for each level, such as " +
+                candidate(std::max(one, other)) + " or " + candidate(std::min(one, other)));
 }
 
 bool Sids::look_like_token_ids() const {

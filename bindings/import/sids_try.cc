@@ -10,7 +10,6 @@ namespace importer {
 
 // After a record that came the long way, and may have taught something.
 void Sids::prepare_tries() {
-  if (all_known_ && !limits_.empty()) return;
   const bool known = std::all_of(levels_.begin(), levels_.end(), [](const Level& level) { return level.known; });
   all_known_ = known && shape_.framed && !levels_.empty();
   const bool fixed = !shape_.variable_length && static_cast<int32_t>(levels_.size()) == most_;

@@ -82,9 +82,9 @@ ZipMember read_entry(const InputFile& file, const std::string& directory, int64_
              {bytes32 == kIn64, packed32 == kIn64, local32 == kIn64});
   ZipMember member{directory.substr(name_at, name), 0, bytes};
   if (method != 0 || packed != bytes) {
-    throw Failure("'" + file.path() + "': array '" + member.name +
-                      "' is compressed, expected numpy.savez (not savez_compressed)",
-                  SIDBEAM_UNSUPPORTED);
+    throw Failure(
+        "'" + file.path() + "': array '" + member.name + "' is compressed, expected numpy.savez (not savez_compressed)",
+        SIDBEAM_UNSUPPORTED);
   }
   const std::string header = piece(file, local, kLocalBytes, "a member's header");
   if (header.compare(0, 4, "PK\3\4", 4) != 0) damaged(file, "a member's header");

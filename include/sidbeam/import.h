@@ -105,10 +105,8 @@ typedef struct sidbeam_import_info {
   int32_t codes_from_data; /* 1: 1 + the largest of the file */
   int32_t unused;
 } sidbeam_import_info;
-#define SIDBEAM_IMPORT_INFO_INIT                                                                        \
-  {                                                                                                     \
-    (uint32_t)sizeof(sidbeam_import_info), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0         \
-  }
+#define SIDBEAM_IMPORT_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_import_info), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
 
 /* SIDBEAM_IMPORT_ABI_VERSION of the library that is loaded. */
 SIDBEAM_API uint32_t sidbeam_import_abi_version(void);

@@ -55,8 +55,8 @@ struct Format {
 constexpr Format kFormats[] = {
     {"jsonl numbers", "", R"({"item": %lld, "sid": [%d, %d, %d, %d]})", "\n", "\n"},
     {"jsonl tokens", "", R"({"item": "B%09lld", "sid": ["<a_%d>", "<b_%d>", "<c_%d>", "<d_%d>"]})", "\n", "\n"},
-    {"jsonl string", "", R"({"item": "B%09lld", "title": "Wood screws, 100 pieces", "sid": "<a_%d><b_%d><c_%d><d_%d>"})",
-     "\n", "\n"},
+    {"jsonl string", "",
+     R"({"item": "B%09lld", "title": "Wood screws, 100 pieces", "sid": "<a_%d><b_%d><c_%d><d_%d>"})", "\n", "\n"},
     {"lcrec", "{", R"("%lld": ["<a_%d>", "<b_%d>", "<c_%d>", "<d_%d>"])", ", ", "}"},
     {"csv columns", "item,c0,c1,c2,c3\n", "%lld,%d,%d,%d,%d", "\n", "\n"},
     {"csv tokens", "item\tsid\n", "%lld\t<a_%d><b_%d><c_%d><d_%d>", "\n", "\n"},

@@ -297,6 +297,21 @@ class Forms(Case):
                 self.assertEqual(self.fingerprint(path, *(options if named else [])), expected[named],
                                  (seed, name, content[:300]))
 
+    def test_a_million_rows(self):
+        """Many times as many as the readers hold at once."""
+        count = 1000000
+        codes = [(i * 7919 + level * 131) % 200 for i in range(count) for level in range(3)]
+        rows = zip(range(count), codes[0::3], codes[1::3], codes[2::3])
+        lines, cells = [], ["id,c0,c1,c2\n"]
+        for row in rows:
+            lines.append('{"id": %d, "sid": "<a_%d><b_%d><c_%d>"}\n' % row)
+            cells.append("%d,%d,%d,%d\n" % row)
+        files = [self.write("a.npy", npy("<i4", (count, 3), codes)), self.write("a.jsonl", "".join(lines)),
+                 self.write("a.csv", "".join(cells))]
+        reports = [self.json("build", "--input", path, "--output", self.path("x.sidx")) for path in files]
+        self.assertEqual({report["rows"] for report in reports}, {count})
+        self.assertEqual(len({report["fingerprint"] for report in reports}), 1)
+
     def test_another_token_is_an_error(self):
         """One token of a file is given another family: never another catalogue."""
         generator = random.Random(5)

@@ -1,6 +1,6 @@
 // Writes the first inputs of the fuzz targets below a folder, which it empties: fuzz_files/ has indexes of every kind,
 // fuzz_tool/ these, draft heads and catalogues, each with a script; fuzz_model/ models of every family; fuzz_draft/
-// draft heads; fuzz_abi/, fuzz_runner/, fuzz_numeric/ and fuzz_arrow/ fixed noise.
+// draft heads; fuzz_import/ catalogues; fuzz_abi/, fuzz_runner/, fuzz_numeric/ and fuzz_arrow/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -87,6 +87,23 @@ bool write_draft_heads(const std::filesystem::path& folder) {
   return written;
 }
 
+// The catalogues of the command, and those of tests/bindings/field, with what is found by content and with the rest.
+bool write_catalogues(const std::filesystem::path& folder) {
+  int number = 0;
+  bool written = true;
+  std::filesystem::create_directories(folder);
+  std::vector<std::vector<uint8_t>> files;
+  for (const fuzz::CatalogueFile& file : fuzz::catalogue_files()) files.push_back(file.bytes);
+  for (const auto& entry : std::filesystem::directory_iterator(FIELD)) {
+    std::ifstream file(entry.path(), std::ios::binary);
+    files.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
+  }
+  for (const std::vector<uint8_t>& bytes : files)
+    for (const uint8_t flags : {0, 1, 6, 14})
+      written &= write(folder / std::to_string(number++), with_script(bytes, {0, 0, 0, flags}, 0));
+  return written;
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: make_corpus DIR\n");
@@ -105,5 +122,6 @@ int main(int argc, char** argv) {
   written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
   written &= write_noise(folder / "fuzz_runner") && write_noise(folder / "fuzz_arrow");
   written &= write_models(folder / "fuzz_model") && write_draft_heads(folder / "fuzz_draft");
+  written &= write_catalogues(folder / "fuzz_import");
   return written ? 0 : 1;
 }
