@@ -52,8 +52,8 @@ Field read_field(const ArrowSchema& schema, int depth);
 
 void read_children(const ArrowSchema& schema, int depth, Field& field) {
   if (schema.n_children < 0 || (schema.n_children > 0 && schema.children == nullptr))
-    fail(SIDBEAM_INVALID_ARGUMENT, "column '%s' has %lld children at %s, expected an array of them",
-         field.shown.c_str(), static_cast<long long>(schema.n_children), schema.children == nullptr ? "NULL" : "hand");
+    fail(SIDBEAM_INVALID_ARGUMENT, "column '%s': n_children %lld%s, expected an array of as many", field.shown.c_str(),
+         static_cast<long long>(schema.n_children), schema.children == nullptr ? ", and children is NULL" : "");
   if (is_list(field.type) && schema.n_children != 1)
     fail(SIDBEAM_INVALID_ARGUMENT, "column '%s' is a list with %lld children, expected 1", field.shown.c_str(),
          static_cast<long long>(schema.n_children));
