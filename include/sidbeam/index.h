@@ -81,10 +81,10 @@ typedef struct sidbeam_section_info {
 #define SIDBEAM_SECTION_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_section_info), 0, NULL, NULL, 0, 0, 0 }
 
-/* Reads and checks the header of a file, nothing else. The arrays by level are the caller's, of `capacity` entries each,
- * of which the first out->levels are written; out points to them. Those that are NULL are not asked for, and with none
- * the capacity may be 0. Errors: as open, and INVALID_ARGUMENT (a capacity below the file's levels, of which there are
- * at most SIDBEAM_MAX_LEVELS); then nothing is written. */
+/* Reads and checks the header of a file, nothing else. The arrays by level are the caller's, of `capacity` entries
+ * each, of which the first out->levels are written; out points to them. Those that are NULL are not asked for, and with
+ * none the capacity may be 0. Errors: as open, and INVALID_ARGUMENT (a capacity below the file's levels, of which there
+ * are at most SIDBEAM_MAX_LEVELS); then nothing is written. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_peek(const char* path, int32_t capacity, int32_t* codes,
     int32_t* max_children, int64_t* nodes, sidbeam_index_info* out, sidbeam_error* err);
 /* Opens a file; config NULL means all defaults. *out gets one reference.

@@ -14,7 +14,8 @@
 
 namespace sidbeam {
 
-// The weight of the largest x is 2^42, or 2^38 at levels of more than 2^20 codes: as many as a level has stay below 2^63.
+// The weight of the largest x is 2^42, or 2^38 at levels of more than 2^20 codes: as many as a level has stay below
+// 2^63.
 inline constexpr int kWeightBits = 42, kWideWeightBits = 38;
 // Of a level of so many codes, the end counted. Not of the children alone, whose number backends see differently.
 SIDBEAM_HD inline int weight_bits(uint32_t codes) { return codes <= 1U << 20 ? kWeightBits : kWideWeightBits; }

@@ -19,7 +19,7 @@ constexpr int32_t kDefaultAttempts = 1000;
 static_assert(kMaxAttempts * kMaxResults * 2 * kMaxRounds <= kMostDraws, "every draw has a number");
 
 // Above 0 by the rounding of a caller's log-probabilities, of up to 255 levels.
-constexpr float kMostLogMass = 0.004F;
+constexpr float kMostLogMass = 0.001F;
 constexpr double kNoRank = std::numeric_limits<double>::infinity();
 // Rank of a draw accepted in round 0, and below every rank of a fresh one, which is -37 or more.
 constexpr double kAcceptedRank = -0x1p20;

@@ -1,6 +1,6 @@
 // The best candidates of a slot, in bounded memory.
 //
-// A candidate is a score and a place (beam and code, see score.h). Candidates arrive in the order of places. Once `width` are
+// A candidate is a score and a place (score.h). Candidates arrive in the order of places. Once `width` are
 // held, a later one must therefore strictly beat the worst of them, and appending is one comparison with a threshold.
 // When twice `width` are held, they are cut back to the best (the first ones among equals) and the threshold rises.
 // This is exact even if all scores are equal, and its cost is amortised even if every candidate beats those before it.

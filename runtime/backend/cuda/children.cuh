@@ -6,8 +6,8 @@
 //   ordinals  of a range of the sorted columns; those where the code changes count
 //   search    codes of the level, each looked up in the range, if the range is longer than the level has codes
 //
-// A candidate's place is its beam and its number in this enumeration (score.h). Places therefore follow the order of beam and
-// code, and the number leads to the code and the next state without a search.
+// A candidate's place is its beam and its number in this enumeration (score.h). Places therefore follow the order of
+// beam and code, and the number leads to the code and the next state without a search.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

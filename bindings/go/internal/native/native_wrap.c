@@ -276,6 +276,11 @@ static inline int64_t fl_product(int64_t a, int64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
 }
 
+/* Levels for which arrays by level have room: a newer library's index may have more. */
+static inline int32_t fl_known_levels(int32_t levels) {
+  return levels < SIDBEAM_MAX_LEVELS ? levels : SIDBEAM_MAX_LEVELS;
+}
+
 /* Copies as much of the text to `out` as fits; returns its length without the terminating NUL. */
 static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t bytes) {
   if (out.data != NULL && out.count > 0) memcpy(out.data, text, (size_t)(bytes < out.count ? bytes : out.count));
@@ -864,7 +869,8 @@ static inline flat_handle* flat_index_open_memory(flat_handle* runtime, flat_in_
   return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
 }
 
-/* Where the numbers of sidbeam_index_info stand in an array of FLAT_INFO_COUNT; arrays are by level, 64 each. */
+/* Where the numbers of sidbeam_index_info stand in an array of FLAT_INFO_COUNT; arrays are by level, of
+ * SIDBEAM_MAX_LEVELS entries each, 0 past the last level. */
 enum {
   FLAT_INFO_FORMAT_MAJOR,
   FLAT_INFO_FORMAT_MINOR,
@@ -884,9 +890,9 @@ enum {
   FLAT_INFO_FILE_BYTES,
   FLAT_INFO_VERIFIED,
   FLAT_INFO_CODES,
-  FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + 64,
-  FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + 64,
-  FLAT_INFO_COUNT = FLAT_INFO_NODES + 64
+  FLAT_INFO_MAX_CHILDREN = FLAT_INFO_CODES + SIDBEAM_MAX_LEVELS,
+  FLAT_INFO_NODES = FLAT_INFO_MAX_CHILDREN + SIDBEAM_MAX_LEVELS,
+  FLAT_INFO_COUNT = FLAT_INFO_NODES + SIDBEAM_MAX_LEVELS
 };
 
 static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, flat_out_bytes fingerprint) {
@@ -908,7 +914,8 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
   out[FLAT_INFO_MAX_ITEMS_PER_SID] = info->max_items_per_sid;
   out[FLAT_INFO_FILE_BYTES] = info->file_bytes;
   out[FLAT_INFO_VERIFIED] = info->verified;
-  for (l = 0; l < 64; l++) {
+  memset(out + FLAT_INFO_CODES, 0, (FLAT_INFO_COUNT - FLAT_INFO_CODES) * sizeof(*out));
+  for (l = 0; l < fl_known_levels(info->levels); l++) {
     out[FLAT_INFO_CODES + l] = info->codes[l];
     out[FLAT_INFO_MAX_CHILDREN + l] = info->max_children[l];
     out[FLAT_INFO_NODES + l] = info->nodes[l];
@@ -919,9 +926,12 @@ static inline void fl_put_info(const sidbeam_index_info* info, int64_t* out, fla
 /* fingerprint: 32 bytes. */
 static inline void flat_index_peek(const char* path, flat_out_i64 out, flat_out_bytes fingerprint, sidbeam_error* err) {
   sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  int32_t codes[SIDBEAM_MAX_LEVELS], max_children[SIDBEAM_MAX_LEVELS];
+  int64_t nodes[SIDBEAM_MAX_LEVELS];
   fl_clear(err);
   if (!FLAT_GIVEN(err, out, FLAT_INFO_COUNT)) return;
-  if (sidbeam_index_peek(path, &info, err) == SIDBEAM_OK) fl_put_info(&info, out.data, fingerprint);
+  if (sidbeam_index_peek(path, SIDBEAM_MAX_LEVELS, codes, max_children, nodes, &info, err) == SIDBEAM_OK)
+    fl_put_info(&info, out.data, fingerprint);
 }
 
 static inline void flat_index_get_info(flat_handle* index, flat_out_i64 out, flat_out_bytes fingerprint,
@@ -1143,7 +1153,8 @@ static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variabl
   return fl_box(FLAT_PLAN, plan);
 }
 
-/* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, 64 of them. */
+/* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, of
+ * SIDBEAM_MAX_LEVELS entries, 0 past the last level. */
 enum {
   FLAT_PLAN_EXACT,
   FLAT_PLAN_SIDS,
@@ -1152,7 +1163,7 @@ enum {
   FLAT_PLAN_PEAK_BYTES,
   FLAT_PLAN_SECTION_COUNT,
   FLAT_PLAN_NODES,
-  FLAT_PLAN_COUNT = FLAT_PLAN_NODES + 64
+  FLAT_PLAN_COUNT = FLAT_PLAN_NODES + SIDBEAM_MAX_LEVELS
 };
 
 static inline void flat_plan_get_info(flat_handle* plan, flat_out_i64 out, sidbeam_error* err) {
@@ -1169,7 +1180,8 @@ static inline void flat_plan_get_info(flat_handle* plan, flat_out_i64 out, sidbe
     out.data[FLAT_PLAN_FILE_BYTES] = info.file_bytes;
     out.data[FLAT_PLAN_PEAK_BYTES] = info.peak_bytes;
     out.data[FLAT_PLAN_SECTION_COUNT] = info.section_count;
-    memcpy(out.data + FLAT_PLAN_NODES, info.nodes, sizeof(info.nodes));
+    memset(out.data + FLAT_PLAN_NODES, 0, SIDBEAM_MAX_LEVELS * sizeof(int64_t));
+    memcpy(out.data + FLAT_PLAN_NODES, info.nodes, (size_t)fl_known_levels(info.levels) * sizeof(int64_t));
   }
   fl_drop_user(plan);
 }
@@ -1205,7 +1217,8 @@ static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_er
   return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
 }
 
-/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, 64. */
+/* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, of
+ * SIDBEAM_MAX_LEVELS entries, 0 past the last level. */
 enum {
   FLAT_CONSTRAINT_LEVELS,
   FLAT_CONSTRAINT_VARIABLE_LENGTH,
@@ -1213,7 +1226,7 @@ enum {
   FLAT_CONSTRAINT_SIDS,
   FLAT_CONSTRAINT_ITEMS,
   FLAT_CONSTRAINT_CODES,
-  FLAT_CONSTRAINT_COUNT = FLAT_CONSTRAINT_CODES + 64
+  FLAT_CONSTRAINT_COUNT = FLAT_CONSTRAINT_CODES + SIDBEAM_MAX_LEVELS
 };
 
 /* fingerprint: 32 bytes. */
@@ -1232,7 +1245,7 @@ static inline void flat_constraint_get_info(flat_handle* constraint, flat_out_i6
     out.data[FLAT_CONSTRAINT_KINDS] = info.kinds;
     out.data[FLAT_CONSTRAINT_SIDS] = info.sids;
     out.data[FLAT_CONSTRAINT_ITEMS] = info.items;
-    for (l = 0; l < 64; l++) out.data[FLAT_CONSTRAINT_CODES + l] = info.codes[l];
+    for (l = 0; l < SIDBEAM_MAX_LEVELS; l++) out.data[FLAT_CONSTRAINT_CODES + l] = l < info.levels ? info.codes[l] : 0;
     fl_text(fingerprint, info.fingerprint, 32);
   }
   fl_drop_user(constraint);
@@ -2899,7 +2912,8 @@ static inline int64_t flat_draft_head_get_info(flat_handle* head, flat_out_i64 n
     numbers.data[FLAT_DRAFT_PARAMETERS] = info.parameters;
     numbers.data[FLAT_DRAFT_FILE_BYTES] = info.file_bytes;
     numbers.data[FLAT_DRAFT_MEMORY_BYTES] = info.memory_bytes;
-    memcpy(codes.data, info.codes, sizeof(info.codes));
+    memset(codes.data, 0, SIDBEAM_MAX_LEVELS * sizeof(int32_t));
+    memcpy(codes.data, info.codes, (size_t)fl_known_levels(info.levels) * sizeof(int32_t));
     length = fl_text(codebook, info.codebook, (int64_t)strlen(info.codebook));
   }
   fl_drop_user(head);
