@@ -307,6 +307,13 @@ static void lookups_check_their_arrays(void) {
         "length is -1, expected 0..3");
   SHORT(flat_index_item_ids(index, IN_I64(0, 1), (flat_out_i64){wide, 1}, no_out_i64, &err),
         "ids has 1 elements, expected at least 2");
+  SHORT(flat_index_items(index, IN_I64(0, 1), 0, 0, 0, (flat_out_i64){NULL, 0}, (flat_out_i64){wide, 2}, no_out_i32,
+                         &err),
+        "offsets has 2 elements, expected at least 3");
+  SHORT(flat_index_items(index, IN_I64(0), 0, 3, 0, (flat_out_i64){wide, 2}, OUT_I64(wide), no_out_i32, &err),
+        "item_rows has 2 elements, expected at least 3");
+  SHORT(flat_index_items(index, IN_I64(0), 0, -1, 0, (flat_out_i64){NULL, 0}, OUT_I64(wide), no_out_i32, &err),
+        "limit is -1, expected at least 0");
   SHORT(flat_index_ordinals(index, (flat_in_i32){codes, (INT64_C(1) << 32) + 1}, OUT_I64(wide), &err),
         "length is 2147483647, expected 0..3");
   SHORT(flat_index_item_ordinals(index, IN_I64(0, 6), OUT_I64(wide), &err), "item_row is 6, expected 0..5");
