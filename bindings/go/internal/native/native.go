@@ -68,69 +68,69 @@ typedef _goslice_ swig_type_38;
 typedef _gostring_ swig_type_39;
 typedef _goslice_ swig_type_40;
 typedef long long swig_type_41;
-typedef _goslice_ swig_type_42;
-typedef _goslice_ swig_type_43;
-typedef _gostring_ swig_type_44;
+typedef long long swig_type_42;
+typedef long long swig_type_43;
+typedef _goslice_ swig_type_44;
 typedef _goslice_ swig_type_45;
 typedef _goslice_ swig_type_46;
-typedef long long swig_type_47;
+typedef _goslice_ swig_type_47;
 typedef _goslice_ swig_type_48;
-typedef _gostring_ swig_type_49;
-typedef _goslice_ swig_type_50;
+typedef _goslice_ swig_type_49;
+typedef long long swig_type_50;
 typedef _goslice_ swig_type_51;
 typedef _goslice_ swig_type_52;
 typedef _goslice_ swig_type_53;
 typedef _goslice_ swig_type_54;
 typedef _goslice_ swig_type_55;
 typedef _goslice_ swig_type_56;
-typedef long long swig_type_57;
+typedef _goslice_ swig_type_57;
 typedef _goslice_ swig_type_58;
-typedef _goslice_ swig_type_59;
+typedef _gostring_ swig_type_59;
 typedef _goslice_ swig_type_60;
-typedef _goslice_ swig_type_61;
-typedef long long swig_type_62;
-typedef _goslice_ swig_type_63;
-typedef _goslice_ swig_type_64;
-typedef _goslice_ swig_type_65;
-typedef _goslice_ swig_type_66;
+typedef _gostring_ swig_type_61;
+typedef _gostring_ swig_type_62;
+typedef _gostring_ swig_type_63;
+typedef _gostring_ swig_type_64;
+typedef _gostring_ swig_type_65;
+typedef _gostring_ swig_type_66;
 typedef long long swig_type_67;
 typedef _goslice_ swig_type_68;
 typedef _goslice_ swig_type_69;
 typedef _goslice_ swig_type_70;
 typedef _goslice_ swig_type_71;
-typedef _goslice_ swig_type_72;
+typedef long long swig_type_72;
 typedef _goslice_ swig_type_73;
 typedef _goslice_ swig_type_74;
-typedef long long swig_type_75;
+typedef _goslice_ swig_type_75;
 typedef _goslice_ swig_type_76;
 typedef _goslice_ swig_type_77;
-typedef _goslice_ swig_type_78;
+typedef long long swig_type_78;
 typedef _goslice_ swig_type_79;
 typedef _goslice_ swig_type_80;
-typedef _goslice_ swig_type_81;
-typedef long long swig_type_82;
+typedef _gostring_ swig_type_81;
+typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
-typedef _goslice_ swig_type_84;
+typedef long long swig_type_84;
 typedef _goslice_ swig_type_85;
-typedef _goslice_ swig_type_86;
-typedef long long swig_type_87;
-typedef long long swig_type_88;
-typedef long long swig_type_89;
+typedef _gostring_ swig_type_86;
+typedef _goslice_ swig_type_87;
+typedef _goslice_ swig_type_88;
+typedef _goslice_ swig_type_89;
 typedef _goslice_ swig_type_90;
 typedef _goslice_ swig_type_91;
 typedef _goslice_ swig_type_92;
 typedef _goslice_ swig_type_93;
-typedef _goslice_ swig_type_94;
+typedef _gostring_ swig_type_94;
 typedef _goslice_ swig_type_95;
 typedef long long swig_type_96;
 typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
-typedef _goslice_ swig_type_99;
-typedef long long swig_type_100;
+typedef long long swig_type_99;
+typedef _goslice_ swig_type_100;
 typedef _goslice_ swig_type_101;
 typedef _goslice_ swig_type_102;
 typedef _goslice_ swig_type_103;
-typedef _goslice_ swig_type_104;
+typedef long long swig_type_104;
 typedef _goslice_ swig_type_105;
 typedef _goslice_ swig_type_106;
 typedef _goslice_ swig_type_107;
@@ -139,27 +139,27 @@ typedef long long swig_type_109;
 typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
 typedef _goslice_ swig_type_112;
-typedef long long swig_type_113;
-typedef long long swig_type_114;
+typedef _goslice_ swig_type_113;
+typedef _goslice_ swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
-typedef _goslice_ swig_type_117;
+typedef long long swig_type_117;
 typedef _goslice_ swig_type_118;
 typedef _goslice_ swig_type_119;
 typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
 typedef _goslice_ swig_type_122;
 typedef _goslice_ swig_type_123;
-typedef _goslice_ swig_type_124;
+typedef long long swig_type_124;
 typedef _goslice_ swig_type_125;
-typedef long long swig_type_126;
+typedef _goslice_ swig_type_126;
 typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
-typedef _goslice_ swig_type_129;
+typedef long long swig_type_129;
 typedef long long swig_type_130;
 typedef long long swig_type_131;
 typedef _goslice_ swig_type_132;
-typedef long long swig_type_133;
+typedef _goslice_ swig_type_133;
 typedef _goslice_ swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
@@ -167,83 +167,83 @@ typedef _goslice_ swig_type_137;
 typedef long long swig_type_138;
 typedef _goslice_ swig_type_139;
 typedef _goslice_ swig_type_140;
-typedef long long swig_type_141;
-typedef _goslice_ swig_type_142;
+typedef _goslice_ swig_type_141;
+typedef long long swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
 typedef _goslice_ swig_type_145;
-typedef long long swig_type_146;
+typedef _goslice_ swig_type_146;
 typedef _goslice_ swig_type_147;
 typedef _goslice_ swig_type_148;
-typedef long long swig_type_149;
+typedef _goslice_ swig_type_149;
 typedef _goslice_ swig_type_150;
-typedef _goslice_ swig_type_151;
+typedef long long swig_type_151;
 typedef _goslice_ swig_type_152;
-typedef long long swig_type_153;
+typedef _goslice_ swig_type_153;
 typedef _goslice_ swig_type_154;
-typedef _goslice_ swig_type_155;
-typedef _goslice_ swig_type_156;
+typedef long long swig_type_155;
+typedef long long swig_type_156;
 typedef _goslice_ swig_type_157;
 typedef _goslice_ swig_type_158;
 typedef _goslice_ swig_type_159;
-typedef long long swig_type_160;
-typedef long long swig_type_161;
-typedef long long swig_type_162;
-typedef long long swig_type_163;
-typedef long long swig_type_164;
-typedef long long swig_type_165;
+typedef _goslice_ swig_type_160;
+typedef _goslice_ swig_type_161;
+typedef _goslice_ swig_type_162;
+typedef _goslice_ swig_type_163;
+typedef _goslice_ swig_type_164;
+typedef _goslice_ swig_type_165;
 typedef _goslice_ swig_type_166;
 typedef _goslice_ swig_type_167;
-typedef _goslice_ swig_type_168;
+typedef long long swig_type_168;
 typedef _goslice_ swig_type_169;
-typedef long long swig_type_170;
+typedef _goslice_ swig_type_170;
 typedef _goslice_ swig_type_171;
 typedef long long swig_type_172;
-typedef _goslice_ swig_type_173;
-typedef long long swig_type_174;
-typedef _goslice_ swig_type_175;
+typedef long long swig_type_173;
+typedef _goslice_ swig_type_174;
+typedef long long swig_type_175;
 typedef _goslice_ swig_type_176;
 typedef _goslice_ swig_type_177;
 typedef _goslice_ swig_type_178;
 typedef _goslice_ swig_type_179;
-typedef _goslice_ swig_type_180;
-typedef long long swig_type_181;
+typedef long long swig_type_180;
+typedef _goslice_ swig_type_181;
 typedef _goslice_ swig_type_182;
-typedef _goslice_ swig_type_183;
-typedef long long swig_type_184;
-typedef long long swig_type_185;
-typedef long long swig_type_186;
+typedef long long swig_type_183;
+typedef _goslice_ swig_type_184;
+typedef _goslice_ swig_type_185;
+typedef _goslice_ swig_type_186;
 typedef _goslice_ swig_type_187;
-typedef _goslice_ swig_type_188;
+typedef long long swig_type_188;
 typedef _goslice_ swig_type_189;
 typedef _goslice_ swig_type_190;
-typedef _goslice_ swig_type_191;
+typedef long long swig_type_191;
 typedef _goslice_ swig_type_192;
-typedef long long swig_type_193;
+typedef _goslice_ swig_type_193;
 typedef _goslice_ swig_type_194;
-typedef _goslice_ swig_type_195;
-typedef long long swig_type_196;
-typedef long long swig_type_197;
+typedef long long swig_type_195;
+typedef _goslice_ swig_type_196;
+typedef _goslice_ swig_type_197;
 typedef _goslice_ swig_type_198;
 typedef _goslice_ swig_type_199;
 typedef _goslice_ swig_type_200;
-typedef long long swig_type_201;
-typedef _goslice_ swig_type_202;
-typedef _goslice_ swig_type_203;
-typedef _goslice_ swig_type_204;
-typedef _goslice_ swig_type_205;
-typedef _goslice_ swig_type_206;
-typedef _goslice_ swig_type_207;
+typedef _goslice_ swig_type_201;
+typedef long long swig_type_202;
+typedef long long swig_type_203;
+typedef long long swig_type_204;
+typedef long long swig_type_205;
+typedef long long swig_type_206;
+typedef long long swig_type_207;
 typedef _goslice_ swig_type_208;
-typedef long long swig_type_209;
+typedef _goslice_ swig_type_209;
 typedef _goslice_ swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef _goslice_ swig_type_212;
-typedef long long swig_type_213;
-typedef _goslice_ swig_type_214;
-typedef long long swig_type_215;
-typedef _goslice_ swig_type_216;
-typedef long long swig_type_217;
+typedef long long swig_type_212;
+typedef _goslice_ swig_type_213;
+typedef long long swig_type_214;
+typedef _goslice_ swig_type_215;
+typedef long long swig_type_216;
+typedef _goslice_ swig_type_217;
 typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
 typedef _goslice_ swig_type_220;
@@ -251,85 +251,85 @@ typedef _goslice_ swig_type_221;
 typedef _goslice_ swig_type_222;
 typedef long long swig_type_223;
 typedef _goslice_ swig_type_224;
-typedef long long swig_type_225;
-typedef _goslice_ swig_type_226;
-typedef _goslice_ swig_type_227;
-typedef _goslice_ swig_type_228;
+typedef _goslice_ swig_type_225;
+typedef long long swig_type_226;
+typedef long long swig_type_227;
+typedef long long swig_type_228;
 typedef _goslice_ swig_type_229;
-typedef long long swig_type_230;
-typedef long long swig_type_231;
-typedef long long swig_type_232;
-typedef long long swig_type_233;
-typedef long long swig_type_234;
-typedef _goslice_ swig_type_235;
+typedef _goslice_ swig_type_230;
+typedef _goslice_ swig_type_231;
+typedef _goslice_ swig_type_232;
+typedef _goslice_ swig_type_233;
+typedef _goslice_ swig_type_234;
+typedef long long swig_type_235;
 typedef _goslice_ swig_type_236;
 typedef _goslice_ swig_type_237;
 typedef long long swig_type_238;
 typedef long long swig_type_239;
 typedef _goslice_ swig_type_240;
-typedef long long swig_type_241;
+typedef _goslice_ swig_type_241;
 typedef _goslice_ swig_type_242;
-typedef _goslice_ swig_type_243;
+typedef long long swig_type_243;
 typedef _goslice_ swig_type_244;
 typedef _goslice_ swig_type_245;
-typedef long long swig_type_246;
-typedef long long swig_type_247;
-typedef long long swig_type_248;
-typedef long long swig_type_249;
+typedef _goslice_ swig_type_246;
+typedef _goslice_ swig_type_247;
+typedef _goslice_ swig_type_248;
+typedef _goslice_ swig_type_249;
 typedef _goslice_ swig_type_250;
-typedef _goslice_ swig_type_251;
+typedef long long swig_type_251;
 typedef _goslice_ swig_type_252;
-typedef long long swig_type_253;
+typedef _goslice_ swig_type_253;
 typedef _goslice_ swig_type_254;
-typedef _goslice_ swig_type_255;
+typedef long long swig_type_255;
 typedef _goslice_ swig_type_256;
-typedef _goslice_ swig_type_257;
-typedef long long swig_type_258;
+typedef long long swig_type_257;
+typedef _goslice_ swig_type_258;
 typedef long long swig_type_259;
-typedef long long swig_type_260;
-typedef long long swig_type_261;
+typedef _goslice_ swig_type_260;
+typedef _goslice_ swig_type_261;
 typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
 typedef _goslice_ swig_type_264;
-typedef _goslice_ swig_type_265;
+typedef long long swig_type_265;
 typedef _goslice_ swig_type_266;
-typedef _goslice_ swig_type_267;
+typedef long long swig_type_267;
 typedef _goslice_ swig_type_268;
 typedef _goslice_ swig_type_269;
 typedef _goslice_ swig_type_270;
 typedef _goslice_ swig_type_271;
 typedef long long swig_type_272;
-typedef _goslice_ swig_type_273;
+typedef long long swig_type_273;
 typedef long long swig_type_274;
 typedef long long swig_type_275;
-typedef _goslice_ swig_type_276;
-typedef long long swig_type_277;
+typedef long long swig_type_276;
+typedef _goslice_ swig_type_277;
 typedef _goslice_ swig_type_278;
 typedef _goslice_ swig_type_279;
 typedef long long swig_type_280;
-typedef _goslice_ swig_type_281;
+typedef long long swig_type_281;
 typedef _goslice_ swig_type_282;
-typedef _goslice_ swig_type_283;
+typedef long long swig_type_283;
 typedef _goslice_ swig_type_284;
 typedef _goslice_ swig_type_285;
 typedef _goslice_ swig_type_286;
 typedef _goslice_ swig_type_287;
-typedef _goslice_ swig_type_288;
-typedef _goslice_ swig_type_289;
-typedef _goslice_ swig_type_290;
-typedef _goslice_ swig_type_291;
+typedef long long swig_type_288;
+typedef long long swig_type_289;
+typedef long long swig_type_290;
+typedef long long swig_type_291;
 typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
-typedef _goslice_ swig_type_295;
-typedef long long swig_type_296;
+typedef long long swig_type_295;
+typedef _goslice_ swig_type_296;
 typedef _goslice_ swig_type_297;
-typedef long long swig_type_298;
+typedef _goslice_ swig_type_298;
 typedef _goslice_ swig_type_299;
-typedef _goslice_ swig_type_300;
-typedef _goslice_ swig_type_301;
-typedef _goslice_ swig_type_302;
-typedef _gostring_ swig_type_303;
+typedef long long swig_type_300;
+typedef long long swig_type_301;
+typedef long long swig_type_302;
+typedef long long swig_type_303;
 typedef _goslice_ swig_type_304;
 typedef _goslice_ swig_type_305;
 typedef _goslice_ swig_type_306;
@@ -338,549 +338,628 @@ typedef _goslice_ swig_type_308;
 typedef _goslice_ swig_type_309;
 typedef _goslice_ swig_type_310;
 typedef _goslice_ swig_type_311;
-typedef long long swig_type_312;
+typedef _goslice_ swig_type_312;
 typedef _goslice_ swig_type_313;
-typedef _goslice_ swig_type_314;
+typedef long long swig_type_314;
 typedef _goslice_ swig_type_315;
-typedef _goslice_ swig_type_316;
+typedef long long swig_type_316;
 typedef long long swig_type_317;
 typedef _goslice_ swig_type_318;
-typedef _goslice_ swig_type_319;
-typedef long long swig_type_320;
-typedef long long swig_type_321;
+typedef long long swig_type_319;
+typedef _goslice_ swig_type_320;
+typedef _goslice_ swig_type_321;
 typedef long long swig_type_322;
 typedef _goslice_ swig_type_323;
 typedef _goslice_ swig_type_324;
-typedef long long swig_type_325;
-typedef long long swig_type_326;
+typedef _goslice_ swig_type_325;
+typedef _goslice_ swig_type_326;
 typedef _goslice_ swig_type_327;
 typedef _goslice_ swig_type_328;
-typedef long long swig_type_329;
-typedef long long swig_type_330;
-typedef long long swig_type_331;
+typedef _goslice_ swig_type_329;
+typedef _goslice_ swig_type_330;
+typedef _goslice_ swig_type_331;
 typedef _goslice_ swig_type_332;
-typedef long long swig_type_333;
+typedef _goslice_ swig_type_333;
 typedef _goslice_ swig_type_334;
-typedef long long swig_type_335;
+typedef _goslice_ swig_type_335;
 typedef _goslice_ swig_type_336;
 typedef _goslice_ swig_type_337;
-typedef _goslice_ swig_type_338;
+typedef long long swig_type_338;
 typedef _goslice_ swig_type_339;
-typedef _gostring_ swig_type_340;
+typedef long long swig_type_340;
 typedef _goslice_ swig_type_341;
-typedef long long swig_type_342;
+typedef _goslice_ swig_type_342;
 typedef _goslice_ swig_type_343;
 typedef _goslice_ swig_type_344;
-typedef _goslice_ swig_type_345;
-typedef _goslice_ swig_type_346;
-typedef _gostring_ swig_type_347;
+typedef _gostring_ swig_type_345;
+typedef _gostring_ swig_type_346;
+typedef _goslice_ swig_type_347;
 typedef _goslice_ swig_type_348;
 typedef _goslice_ swig_type_349;
 typedef _goslice_ swig_type_350;
 typedef _goslice_ swig_type_351;
-typedef _gostring_ swig_type_352;
+typedef _goslice_ swig_type_352;
 typedef _goslice_ swig_type_353;
 typedef _goslice_ swig_type_354;
-typedef _goslice_ swig_type_355;
-typedef long long swig_type_356;
-typedef long long swig_type_357;
-typedef long long swig_type_358;
-typedef long long swig_type_359;
+typedef long long swig_type_355;
+typedef _goslice_ swig_type_356;
+typedef _goslice_ swig_type_357;
+typedef _goslice_ swig_type_358;
+typedef _goslice_ swig_type_359;
 typedef long long swig_type_360;
-typedef long long swig_type_361;
+typedef _goslice_ swig_type_361;
 typedef _goslice_ swig_type_362;
-typedef _goslice_ swig_type_363;
-typedef _goslice_ swig_type_364;
-typedef _goslice_ swig_type_365;
+typedef long long swig_type_363;
+typedef long long swig_type_364;
+typedef long long swig_type_365;
 typedef _goslice_ swig_type_366;
 typedef _goslice_ swig_type_367;
-typedef _goslice_ swig_type_368;
-typedef _goslice_ swig_type_369;
+typedef long long swig_type_368;
+typedef long long swig_type_369;
 typedef _goslice_ swig_type_370;
-typedef long long swig_type_371;
+typedef _goslice_ swig_type_371;
 typedef long long swig_type_372;
 typedef long long swig_type_373;
 typedef long long swig_type_374;
-typedef long long swig_type_375;
+typedef _goslice_ swig_type_375;
 typedef long long swig_type_376;
 typedef _goslice_ swig_type_377;
-typedef _goslice_ swig_type_378;
-typedef long long swig_type_379;
+typedef long long swig_type_378;
+typedef _goslice_ swig_type_379;
 typedef _goslice_ swig_type_380;
 typedef _goslice_ swig_type_381;
 typedef _goslice_ swig_type_382;
-typedef long long swig_type_383;
-typedef long long swig_type_384;
+typedef _gostring_ swig_type_383;
+typedef _goslice_ swig_type_384;
 typedef long long swig_type_385;
-typedef long long swig_type_386;
+typedef _goslice_ swig_type_386;
 typedef _goslice_ swig_type_387;
 typedef _goslice_ swig_type_388;
-typedef long long swig_type_389;
-typedef _goslice_ swig_type_390;
+typedef _goslice_ swig_type_389;
+typedef _gostring_ swig_type_390;
 typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
-typedef long long swig_type_393;
-typedef long long swig_type_394;
-typedef long long swig_type_395;
-typedef long long swig_type_396;
-typedef long long swig_type_397;
-typedef long long swig_type_398;
-typedef _goslice_ swig_type_399;
-typedef _goslice_ swig_type_400;
-typedef _goslice_ swig_type_401;
+typedef _goslice_ swig_type_393;
+typedef _goslice_ swig_type_394;
+typedef _gostring_ swig_type_395;
+typedef _goslice_ swig_type_396;
+typedef _goslice_ swig_type_397;
+typedef _goslice_ swig_type_398;
+typedef long long swig_type_399;
+typedef long long swig_type_400;
+typedef long long swig_type_401;
 typedef long long swig_type_402;
-typedef _goslice_ swig_type_403;
-typedef _goslice_ swig_type_404;
+typedef long long swig_type_403;
+typedef long long swig_type_404;
 typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
-typedef long long swig_type_407;
+typedef _goslice_ swig_type_407;
 typedef _goslice_ swig_type_408;
-typedef long long swig_type_409;
+typedef _goslice_ swig_type_409;
 typedef _goslice_ swig_type_410;
-typedef long long swig_type_411;
+typedef _goslice_ swig_type_411;
 typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
-typedef _goslice_ swig_type_414;
-typedef _goslice_ swig_type_415;
-typedef _goslice_ swig_type_416;
+typedef long long swig_type_414;
+typedef long long swig_type_415;
+typedef long long swig_type_416;
 typedef long long swig_type_417;
-typedef _goslice_ swig_type_418;
-typedef _goslice_ swig_type_419;
-typedef long long swig_type_420;
-typedef long long swig_type_421;
+typedef long long swig_type_418;
+typedef long long swig_type_419;
+typedef _goslice_ swig_type_420;
+typedef _goslice_ swig_type_421;
 typedef long long swig_type_422;
-typedef long long swig_type_423;
-typedef long long swig_type_424;
-typedef long long swig_type_425;
-typedef _goslice_ swig_type_426;
-typedef _goslice_ swig_type_427;
-typedef _goslice_ swig_type_428;
-typedef _goslice_ swig_type_429;
+typedef _goslice_ swig_type_423;
+typedef _goslice_ swig_type_424;
+typedef _goslice_ swig_type_425;
+typedef long long swig_type_426;
+typedef long long swig_type_427;
+typedef long long swig_type_428;
+typedef long long swig_type_429;
 typedef _goslice_ swig_type_430;
-typedef long long swig_type_431;
+typedef _goslice_ swig_type_431;
 typedef long long swig_type_432;
 typedef _goslice_ swig_type_433;
 typedef _goslice_ swig_type_434;
 typedef _goslice_ swig_type_435;
-typedef _goslice_ swig_type_436;
-typedef _goslice_ swig_type_437;
+typedef long long swig_type_436;
+typedef long long swig_type_437;
 typedef long long swig_type_438;
 typedef long long swig_type_439;
-typedef _goslice_ swig_type_440;
-typedef _goslice_ swig_type_441;
+typedef long long swig_type_440;
+typedef long long swig_type_441;
 typedef _goslice_ swig_type_442;
-extern void _wrap_Swig_free_native_77dbbda3972740c8(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_77dbbda3972740c8(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8(void);
-extern swig_type_1 _wrap_sidbeam_version_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_77dbbda3972740c8(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_77dbbda3972740c8(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DISC_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8(void);
-extern swig_type_5 _wrap_FLAT_CLOSED_native_77dbbda3972740c8(void);
-extern void _wrap_flat_close_native_77dbbda3972740c8(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_77dbbda3972740c8(uintptr_t arg1);
-extern void _wrap_flat_free_native_77dbbda3972740c8(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_6 arg2);
-extern void _wrap_flat_view_release_native_77dbbda3972740c8(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_77dbbda3972740c8(swig_type_7 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_flat_log_take_native_77dbbda3972740c8(swig_type_8 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_77dbbda3972740c8(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
-extern void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
-extern void _wrap_flat_builder_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
-extern void _wrap_flat_builder_add_named_native_77dbbda3972740c8(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
-extern void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
-extern void _wrap_flat_builder_write_native_77dbbda3972740c8(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
-extern swig_type_41 _wrap_flat_returned_loans_native_77dbbda3972740c8(swig_type_42 arg1);
-extern uintptr_t _wrap_flat_builder_finish_native_77dbbda3972740c8(uintptr_t arg1, swig_type_43 arg2);
-extern uintptr_t _wrap_flat_index_open_native_77dbbda3972740c8(uintptr_t arg1, swig_type_44 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_45 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_77dbbda3972740c8(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_48 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_index_peek_native_77dbbda3972740c8(swig_type_49 arg1, swig_type_50 arg2, swig_type_51 arg3, swig_type_52 arg4);
-extern void _wrap_flat_index_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_53 arg2, swig_type_54 arg3, swig_type_55 arg4);
-extern void _wrap_flat_index_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_56 arg3);
-extern void _wrap_flat_index_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_57 arg2, swig_type_58 arg3, swig_type_59 arg4, swig_type_60 arg5, swig_type_61 arg6);
-extern void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(uintptr_t arg1, swig_type_62 arg2, swig_type_63 arg3, swig_type_64 arg4, swig_type_65 arg5, swig_type_66 arg6);
-extern swig_type_67 _wrap_flat_index_codebook_native_77dbbda3972740c8(uintptr_t arg1, swig_type_68 arg2, swig_type_69 arg3);
-extern void _wrap_flat_index_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_70 arg2, swig_intgo arg3, swig_type_71 arg4, swig_type_72 arg5, swig_type_73 arg6);
-extern void _wrap_flat_index_find_sids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4, swig_type_77 arg5, swig_type_78 arg6);
-extern void _wrap_flat_index_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3, swig_type_81 arg4);
-extern swig_type_82 _wrap_flat_index_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_type_85 arg4, swig_type_86 arg5);
-extern void _wrap_flat_index_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_87 arg5, swig_type_88 arg6, swig_type_89 arg7, swig_type_90 arg8);
-extern void _wrap_flat_index_get_upload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_91 arg3, swig_type_92 arg4);
-extern void _wrap_flat_index_unload_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_77dbbda3972740c8(uintptr_t arg1, swig_type_94 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_77dbbda3972740c8(swig_type_95 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_96 arg5, swig_type_97 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_plan_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_98 arg2, swig_type_99 arg3);
-extern void _wrap_flat_plan_get_section_native_77dbbda3972740c8(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4, swig_type_103 arg5, swig_type_104 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_105 arg2);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4);
-extern void _wrap_flat_index_item_rows_native_77dbbda3972740c8(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4);
-extern void _wrap_flat_index_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_112 arg2, swig_type_113 arg3, swig_type_114 arg4, swig_intgo arg5, swig_type_115 arg6, swig_type_116 arg7, swig_type_117 arg8, swig_type_118 arg9);
-extern void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3, swig_type_121 arg4);
-extern void _wrap_flat_index_item_ids_native_77dbbda3972740c8(uintptr_t arg1, swig_type_122 arg2, swig_type_123 arg3, swig_type_124 arg4, swig_type_125 arg5);
-extern swig_type_126 _wrap_flat_index_item_names_native_77dbbda3972740c8(uintptr_t arg1, swig_type_127 arg2, swig_type_128 arg3, swig_type_129 arg4);
-extern swig_type_130 _wrap_flat_index_find_item_native_77dbbda3972740c8(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4, swig_type_134 arg5);
-extern uintptr_t _wrap_flat_session_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_135 arg8, swig_type_136 arg9, swig_type_137 arg10, swig_type_138 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_139 arg16);
-extern void _wrap_flat_session_start_native_77dbbda3972740c8(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3, swig_type_142 arg4, swig_type_143 arg5, swig_intgo arg6, swig_type_144 arg7, swig_type_145 arg8, swig_type_146 arg9, swig_type_147 arg10, swig_type_148 arg11, swig_type_149 arg12, swig_type_150 arg13, swig_type_151 arg14, swig_type_152 arg15, swig_type_153 arg16, swig_type_154 arg17, swig_type_155 arg18, swig_type_156 arg19, swig_type_157 arg20);
-extern void _wrap_flat_session_step_native_77dbbda3972740c8(uintptr_t arg1, swig_type_158 arg2, swig_type_159 arg3, swig_type_160 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_161 arg8, swig_type_162 arg9, swig_type_163 arg10, swig_type_164 arg11, swig_type_165 arg12, swig_type_166 arg13, swig_type_167 arg14, float arg15, float arg16, swig_type_168 arg17, swig_type_169 arg18, swig_type_170 arg19, swig_type_171 arg20);
-extern swig_type_172 _wrap_flat_session_children_native_77dbbda3972740c8(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_intgo arg4, swig_type_175 arg5, swig_type_176 arg6, swig_type_177 arg7);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_session_get_beams_native_77dbbda3972740c8(uintptr_t arg1, swig_type_178 arg2, swig_type_179 arg3);
-extern void _wrap_flat_session_fetch_native_77dbbda3972740c8(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3, swig_type_182 arg4);
-extern void _wrap_flat_session_get_items_native_77dbbda3972740c8(uintptr_t arg1, swig_type_183 arg2, swig_type_184 arg3, swig_type_185 arg4, swig_type_186 arg5, swig_intgo arg6, swig_type_187 arg7, swig_type_188 arg8, swig_type_189 arg9, swig_type_190 arg10, swig_type_191 arg11, swig_type_192 arg12, swig_type_193 arg13, swig_type_194 arg14);
-extern void _wrap_flat_session_stop_native_77dbbda3972740c8(uintptr_t arg1, swig_type_195 arg2, swig_type_196 arg3, swig_type_197 arg4, swig_type_198 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_session_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8(void);
-extern swig_type_201 _wrap_flat_session_get_counters_native_77dbbda3972740c8(uintptr_t arg1, swig_type_202 arg2, swig_type_203 arg3, swig_type_204 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_77dbbda3972740c8(uintptr_t arg1, swig_type_205 arg2, swig_type_206 arg3, swig_type_207 arg4, swig_type_208 arg5, swig_type_209 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_210 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(uintptr_t arg1, swig_type_211 arg2, swig_type_212 arg3, swig_type_213 arg4, swig_type_214 arg5, swig_type_215 arg6, swig_type_216 arg7, swig_type_217 arg8, swig_type_218 arg9);
-extern void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(uintptr_t arg1, swig_type_219 arg2, swig_type_220 arg3, swig_type_221 arg4, swig_type_222 arg5, swig_type_223 arg6, swig_type_224 arg7, swig_type_225 arg8, swig_type_226 arg9);
-extern void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3, swig_type_229 arg4, swig_type_230 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_231 arg9, swig_type_232 arg10, swig_type_233 arg11, swig_type_234 arg12, swig_type_235 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_type_239 arg5, swig_type_240 arg6, swig_type_241 arg7, swig_type_242 arg8);
-extern void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(uintptr_t arg1, swig_type_243 arg2, swig_type_244 arg3, swig_type_245 arg4, swig_type_246 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_247 arg9, swig_type_248 arg10, swig_type_249 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_250 arg14, swig_type_251 arg15, swig_type_252 arg16, swig_type_253 arg17, swig_type_254 arg18);
-extern void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(uintptr_t arg1, swig_type_255 arg2, swig_type_256 arg3, swig_type_257 arg4, swig_type_258 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_259 arg9, swig_type_260 arg10, swig_type_261 arg11, swig_intgo arg12, swig_type_262 arg13, swig_type_263 arg14, swig_type_264 arg15, swig_type_265 arg16, swig_type_266 arg17, swig_type_267 arg18, swig_type_268 arg19, swig_type_269 arg20, swig_type_270 arg21, swig_type_271 arg22, swig_type_272 arg23, swig_type_273 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_274 arg7, swig_type_275 arg8, swig_type_276 arg9);
-extern swig_type_277 _wrap_flat_disc_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_278 arg2, swig_type_279 arg3);
-extern void _wrap_flat_disc_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_280 arg2, swig_type_281 arg3, swig_type_282 arg4, swig_type_283 arg5, swig_type_284 arg6, swig_type_285 arg7);
-extern void _wrap_flat_disc_get_native_77dbbda3972740c8(uintptr_t arg1, swig_type_286 arg2, swig_type_287 arg3, swig_type_288 arg4, swig_type_289 arg5, swig_type_290 arg6, swig_type_291 arg7, swig_type_292 arg8, swig_type_293 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_flat_events_next_native_77dbbda3972740c8(uintptr_t arg1, swig_type_294 arg2, swig_type_295 arg3);
-extern void _wrap_flat_adjust_answer_native_77dbbda3972740c8(uintptr_t arg1, swig_type_296 arg2, swig_intgo arg3, swig_type_297 arg4);
-extern void _wrap_flat_result_take_native_77dbbda3972740c8(swig_type_298 arg1, swig_type_299 arg2, swig_type_300 arg3, swig_type_301 arg4, swig_type_302 arg5);
-extern uintptr_t _wrap_flat_model_open_native_77dbbda3972740c8(swig_type_303 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_304 arg5);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8(void);
-extern void _wrap_flat_model_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_305 arg2, swig_type_306 arg3, swig_type_307 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_runner_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_308 arg6, float arg7, float arg8, swig_type_309 arg9, swig_type_310 arg10, swig_type_311 arg11, swig_type_312 arg12, swig_type_313 arg13, swig_type_314 arg14, swig_type_315 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_77dbbda3972740c8(uintptr_t arg1, swig_type_316 arg2);
-extern void _wrap_flat_runner_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_317 arg2, swig_type_318 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_319 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_320 arg9, swig_type_321 arg10, swig_type_322 arg11, swig_type_323 arg12, swig_type_324 arg13);
-extern swig_type_325 _wrap_flat_runner_submit_native_77dbbda3972740c8(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_328 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_329 arg9, swig_type_330 arg10, swig_type_331 arg11, swig_type_332 arg12);
-extern void _wrap_flat_runner_cancel_native_77dbbda3972740c8(uintptr_t arg1, swig_type_333 arg2, swig_type_334 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_337 arg2, swig_type_338 arg3);
-extern void _wrap_flat_runner_close_native_77dbbda3972740c8(uintptr_t arg1, swig_type_339 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_77dbbda3972740c8(swig_type_340 arg1, swig_type_341 arg2);
-extern swig_type_342 _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(uintptr_t arg1, swig_type_343 arg2, swig_type_344 arg3, swig_type_345 arg4, swig_type_346 arg5);
-extern void _wrap_flat_draft_head_write_native_77dbbda3972740c8(swig_type_347 arg1, swig_type_348 arg2, swig_type_349 arg3, swig_type_350 arg4, swig_type_351 arg5, swig_type_352 arg6, swig_intgo arg7, swig_type_353 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_354 arg11);
-extern void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(uintptr_t arg1, swig_type_355 arg2, swig_type_356 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_357 arg7, swig_type_358 arg8, swig_type_359 arg9, swig_type_360 arg10, swig_type_361 arg11, swig_type_362 arg12, swig_type_363 arg13, swig_intgo arg14, swig_type_364 arg15, swig_type_365 arg16, swig_type_366 arg17, swig_type_367 arg18, swig_type_368 arg19, swig_type_369 arg20);
-extern swig_intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_370 arg3, swig_type_371 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_372 arg8, swig_type_373 arg9, swig_type_374 arg10, swig_type_375 arg11, swig_type_376 arg12, swig_type_377 arg13, swig_type_378 arg14, swig_intgo arg15, swig_type_379 arg16, swig_type_380 arg17, swig_type_381 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_77dbbda3972740c8(swig_type_382 arg1, swig_type_383 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_384 arg6, swig_type_385 arg7, swig_type_386 arg8, swig_type_387 arg9, float arg10, swig_intgo arg11, swig_type_388 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_389 arg4, swig_type_390 arg5);
-extern void _wrap_flat_hidden_step_native_77dbbda3972740c8(uintptr_t arg1, swig_intgo arg2, swig_type_391 arg3, swig_type_392 arg4, swig_type_393 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_394 arg9, swig_type_395 arg10, swig_type_396 arg11, swig_type_397 arg12, swig_type_398 arg13, swig_type_399 arg14, swig_type_400 arg15, float arg16, swig_type_401 arg17, swig_type_402 arg18, swig_type_403 arg19);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_77dbbda3972740c8(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_407 arg5, swig_type_408 arg6);
-extern swig_type_409 _wrap_flat_speculation_begin_native_77dbbda3972740c8(uintptr_t arg1, swig_type_410 arg2, swig_type_411 arg3, swig_type_412 arg4);
-extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(uintptr_t arg1, swig_type_413 arg2, swig_type_414 arg3);
-extern void _wrap_flat_speculation_add_native_77dbbda3972740c8(uintptr_t arg1, swig_type_415 arg2);
-extern void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(uintptr_t arg1, swig_type_416 arg2, swig_type_417 arg3, swig_type_418 arg4);
-extern void _wrap_flat_speculation_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_419 arg2, swig_type_420 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_421 arg7, swig_type_422 arg8, swig_type_423 arg9, swig_type_424 arg10, swig_type_425 arg11, swig_type_426 arg12, swig_type_427 arg13);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(uintptr_t arg1, swig_type_428 arg2, swig_type_429 arg3);
-extern void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(uintptr_t arg1, swig_type_430 arg2, float arg3, swig_intgo arg4, swig_type_431 arg5, swig_type_432 arg6, swig_intgo arg7, swig_type_433 arg8, swig_type_434 arg9);
-extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8(void);
-extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8(void);
-extern void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(uintptr_t arg1, swig_type_435 arg2, swig_type_436 arg3, swig_type_437 arg4, float arg5, swig_intgo arg6, swig_type_438 arg7, swig_type_439 arg8, swig_intgo arg9, swig_type_440 arg10, swig_type_441 arg11, swig_type_442 arg12);
+typedef _goslice_ swig_type_443;
+typedef _goslice_ swig_type_444;
+typedef long long swig_type_445;
+typedef _goslice_ swig_type_446;
+typedef _goslice_ swig_type_447;
+typedef _goslice_ swig_type_448;
+typedef _goslice_ swig_type_449;
+typedef long long swig_type_450;
+typedef _goslice_ swig_type_451;
+typedef long long swig_type_452;
+typedef _goslice_ swig_type_453;
+typedef long long swig_type_454;
+typedef _goslice_ swig_type_455;
+typedef _goslice_ swig_type_456;
+typedef _goslice_ swig_type_457;
+typedef _goslice_ swig_type_458;
+typedef _goslice_ swig_type_459;
+typedef long long swig_type_460;
+typedef _goslice_ swig_type_461;
+typedef _goslice_ swig_type_462;
+typedef long long swig_type_463;
+typedef long long swig_type_464;
+typedef long long swig_type_465;
+typedef long long swig_type_466;
+typedef long long swig_type_467;
+typedef long long swig_type_468;
+typedef _goslice_ swig_type_469;
+typedef _goslice_ swig_type_470;
+typedef _goslice_ swig_type_471;
+typedef _goslice_ swig_type_472;
+typedef _goslice_ swig_type_473;
+typedef long long swig_type_474;
+typedef long long swig_type_475;
+typedef _goslice_ swig_type_476;
+typedef _goslice_ swig_type_477;
+typedef _goslice_ swig_type_478;
+typedef _goslice_ swig_type_479;
+typedef _goslice_ swig_type_480;
+typedef long long swig_type_481;
+typedef long long swig_type_482;
+typedef _goslice_ swig_type_483;
+typedef _goslice_ swig_type_484;
+typedef _goslice_ swig_type_485;
+extern void _wrap_Swig_free_native_7404cf4ac641f266(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_7404cf4ac641f266(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266(void);
+extern swig_type_1 _wrap_sidbeam_version_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_7404cf4ac641f266(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_7404cf4ac641f266(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_7404cf4ac641f266(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DISC_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_native_7404cf4ac641f266(void);
+extern swig_type_5 _wrap_FLAT_CLOSED_native_7404cf4ac641f266(void);
+extern void _wrap_flat_close_native_7404cf4ac641f266(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_7404cf4ac641f266(uintptr_t arg1);
+extern void _wrap_flat_free_native_7404cf4ac641f266(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_7404cf4ac641f266(uintptr_t arg1, swig_type_6 arg2);
+extern void _wrap_flat_view_release_native_7404cf4ac641f266(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_7404cf4ac641f266(swig_type_7 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_flat_log_take_native_7404cf4ac641f266(swig_type_8 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_7404cf4ac641f266(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_7404cf4ac641f266(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
+extern void _wrap_flat_builder_get_progress_native_7404cf4ac641f266(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
+extern void _wrap_flat_builder_cancel_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_7404cf4ac641f266(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
+extern void _wrap_flat_builder_add_named_native_7404cf4ac641f266(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
+extern void _wrap_flat_builder_set_metadata_native_7404cf4ac641f266(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
+extern void _wrap_flat_builder_write_native_7404cf4ac641f266(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
+extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_arrow_release_native_7404cf4ac641f266(swig_type_41 arg1);
+extern swig_type_42 _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_type_47 arg6, swig_type_48 arg7, swig_type_49 arg8);
+extern void _wrap_flat_arrow_inspect_native_7404cf4ac641f266(swig_type_50 arg1, swig_type_51 arg2, swig_type_52 arg3, swig_type_53 arg4, swig_type_54 arg5, swig_type_55 arg6, swig_type_56 arg7, swig_type_57 arg8, swig_type_58 arg9);
+extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266(void);
+extern uintptr_t _wrap_flat_import_create_native_7404cf4ac641f266(void);
+extern void _wrap_flat_import_open_native_7404cf4ac641f266(uintptr_t arg1, swig_type_59 arg2, swig_intgo arg3, swig_type_60 arg4, swig_intgo arg5, swig_type_61 arg6, swig_type_62 arg7, swig_type_63 arg8, swig_type_64 arg9, swig_type_65 arg10, swig_type_66 arg11, swig_type_67 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_68 arg15);
+extern void _wrap_flat_import_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4);
+extern swig_type_72 _wrap_flat_import_text_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_73 arg3, swig_type_74 arg4);
+extern void _wrap_flat_import_add_to_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, swig_type_75 arg3);
+extern void _wrap_flat_import_get_progress_native_7404cf4ac641f266(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
+extern void _wrap_flat_import_cancel_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_78 _wrap_flat_returned_loans_native_7404cf4ac641f266(swig_type_79 arg1);
+extern uintptr_t _wrap_flat_builder_finish_native_7404cf4ac641f266(uintptr_t arg1, swig_type_80 arg2);
+extern uintptr_t _wrap_flat_index_open_native_7404cf4ac641f266(uintptr_t arg1, swig_type_81 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_82 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_7404cf4ac641f266(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_85 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_index_peek_native_7404cf4ac641f266(swig_type_86 arg1, swig_type_87 arg2, swig_type_88 arg3, swig_type_89 arg4);
+extern void _wrap_flat_index_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3, swig_type_92 arg4);
+extern void _wrap_flat_index_verify_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
+extern void _wrap_flat_index_write_native_7404cf4ac641f266(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3);
+extern swig_type_96 _wrap_flat_index_bytes_native_7404cf4ac641f266(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
+extern void _wrap_flat_index_get_section_native_7404cf4ac641f266(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3, swig_type_101 arg4, swig_type_102 arg5, swig_type_103 arg6);
+extern void _wrap_flat_index_get_metadata_native_7404cf4ac641f266(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3, swig_type_106 arg4, swig_type_107 arg5, swig_type_108 arg6);
+extern swig_type_109 _wrap_flat_index_codebook_native_7404cf4ac641f266(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
+extern void _wrap_flat_index_sids_native_7404cf4ac641f266(uintptr_t arg1, swig_type_112 arg2, swig_intgo arg3, swig_type_113 arg4, swig_type_114 arg5, swig_type_115 arg6);
+extern void _wrap_flat_index_find_sids_native_7404cf4ac641f266(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3, swig_type_118 arg4, swig_type_119 arg5, swig_type_120 arg6);
+extern void _wrap_flat_index_ordinals_native_7404cf4ac641f266(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3, swig_type_123 arg4);
+extern swig_type_124 _wrap_flat_index_children_native_7404cf4ac641f266(uintptr_t arg1, swig_type_125 arg2, swig_type_126 arg3, swig_type_127 arg4, swig_type_128 arg5);
+extern void _wrap_flat_index_upload_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_129 arg5, swig_type_130 arg6, swig_type_131 arg7, swig_type_132 arg8);
+extern void _wrap_flat_index_get_upload_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_133 arg3, swig_type_134 arg4);
+extern void _wrap_flat_index_unload_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_135 arg3);
+extern uintptr_t _wrap_flat_builder_plan_native_7404cf4ac641f266(uintptr_t arg1, swig_type_136 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_7404cf4ac641f266(swig_type_137 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_138 arg5, swig_type_139 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_plan_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3);
+extern void _wrap_flat_plan_get_section_native_7404cf4ac641f266(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3, swig_type_144 arg4, swig_type_145 arg5, swig_type_146 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_7404cf4ac641f266(uintptr_t arg1, swig_type_147 arg2);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_constraint_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4);
+extern void _wrap_flat_index_item_rows_native_7404cf4ac641f266(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4);
+extern void _wrap_flat_index_items_native_7404cf4ac641f266(uintptr_t arg1, swig_type_154 arg2, swig_type_155 arg3, swig_type_156 arg4, swig_intgo arg5, swig_type_157 arg6, swig_type_158 arg7, swig_type_159 arg8, swig_type_160 arg9);
+extern void _wrap_flat_index_item_ordinals_native_7404cf4ac641f266(uintptr_t arg1, swig_type_161 arg2, swig_type_162 arg3, swig_type_163 arg4);
+extern void _wrap_flat_index_item_ids_native_7404cf4ac641f266(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_type_166 arg4, swig_type_167 arg5);
+extern swig_type_168 _wrap_flat_index_item_names_native_7404cf4ac641f266(uintptr_t arg1, swig_type_169 arg2, swig_type_170 arg3, swig_type_171 arg4);
+extern swig_type_172 _wrap_flat_index_find_item_native_7404cf4ac641f266(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4, swig_type_176 arg5);
+extern uintptr_t _wrap_flat_session_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_177 arg8, swig_type_178 arg9, swig_type_179 arg10, swig_type_180 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_181 arg16);
+extern void _wrap_flat_session_start_native_7404cf4ac641f266(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4, swig_type_185 arg5, swig_intgo arg6, swig_type_186 arg7, swig_type_187 arg8, swig_type_188 arg9, swig_type_189 arg10, swig_type_190 arg11, swig_type_191 arg12, swig_type_192 arg13, swig_type_193 arg14, swig_type_194 arg15, swig_type_195 arg16, swig_type_196 arg17, swig_type_197 arg18, swig_type_198 arg19, swig_type_199 arg20);
+extern void _wrap_flat_session_step_native_7404cf4ac641f266(uintptr_t arg1, swig_type_200 arg2, swig_type_201 arg3, swig_type_202 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_203 arg8, swig_type_204 arg9, swig_type_205 arg10, swig_type_206 arg11, swig_type_207 arg12, swig_type_208 arg13, swig_type_209 arg14, float arg15, float arg16, swig_type_210 arg17, swig_type_211 arg18, swig_type_212 arg19, swig_type_213 arg20);
+extern swig_type_214 _wrap_flat_session_children_native_7404cf4ac641f266(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, swig_intgo arg4, swig_type_217 arg5, swig_type_218 arg6, swig_type_219 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_session_get_beams_native_7404cf4ac641f266(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3);
+extern void _wrap_flat_session_fetch_native_7404cf4ac641f266(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3, swig_type_224 arg4);
+extern void _wrap_flat_session_get_items_native_7404cf4ac641f266(uintptr_t arg1, swig_type_225 arg2, swig_type_226 arg3, swig_type_227 arg4, swig_type_228 arg5, swig_intgo arg6, swig_type_229 arg7, swig_type_230 arg8, swig_type_231 arg9, swig_type_232 arg10, swig_type_233 arg11, swig_type_234 arg12, swig_type_235 arg13, swig_type_236 arg14);
+extern void _wrap_flat_session_stop_native_7404cf4ac641f266(uintptr_t arg1, swig_type_237 arg2, swig_type_238 arg3, swig_type_239 arg4, swig_type_240 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_session_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266(void);
+extern swig_type_243 _wrap_flat_session_get_counters_native_7404cf4ac641f266(uintptr_t arg1, swig_type_244 arg2, swig_type_245 arg3, swig_type_246 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_7404cf4ac641f266(uintptr_t arg1, swig_type_247 arg2, swig_type_248 arg3, swig_type_249 arg4, swig_type_250 arg5, swig_type_251 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_252 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3, swig_type_255 arg4, swig_type_256 arg5, swig_type_257 arg6, swig_type_258 arg7, swig_type_259 arg8, swig_type_260 arg9);
+extern void _wrap_flat_constraint_set_advance_native_7404cf4ac641f266(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3, swig_type_263 arg4, swig_type_264 arg5, swig_type_265 arg6, swig_type_266 arg7, swig_type_267 arg8, swig_type_268 arg9);
+extern void _wrap_flat_constraint_set_mask_native_7404cf4ac641f266(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3, swig_type_271 arg4, swig_type_272 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_273 arg9, swig_type_274 arg10, swig_type_275 arg11, swig_type_276 arg12, swig_type_277 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(uintptr_t arg1, swig_type_278 arg2, swig_type_279 arg3, swig_type_280 arg4, swig_type_281 arg5, swig_type_282 arg6, swig_type_283 arg7, swig_type_284 arg8);
+extern void _wrap_flat_constraint_set_topk_native_7404cf4ac641f266(uintptr_t arg1, swig_type_285 arg2, swig_type_286 arg3, swig_type_287 arg4, swig_type_288 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_289 arg9, swig_type_290 arg10, swig_type_291 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_292 arg14, swig_type_293 arg15, swig_type_294 arg16, swig_type_295 arg17, swig_type_296 arg18);
+extern void _wrap_flat_constraint_set_sample_native_7404cf4ac641f266(uintptr_t arg1, swig_type_297 arg2, swig_type_298 arg3, swig_type_299 arg4, swig_type_300 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_301 arg9, swig_type_302 arg10, swig_type_303 arg11, swig_intgo arg12, swig_type_304 arg13, swig_type_305 arg14, swig_type_306 arg15, swig_type_307 arg16, swig_type_308 arg17, swig_type_309 arg18, swig_type_310 arg19, swig_type_311 arg20, swig_type_312 arg21, swig_type_313 arg22, swig_type_314 arg23, swig_type_315 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_316 arg7, swig_type_317 arg8, swig_type_318 arg9);
+extern swig_type_319 _wrap_flat_disc_next_native_7404cf4ac641f266(uintptr_t arg1, swig_type_320 arg2, swig_type_321 arg3);
+extern void _wrap_flat_disc_add_native_7404cf4ac641f266(uintptr_t arg1, swig_type_322 arg2, swig_type_323 arg3, swig_type_324 arg4, swig_type_325 arg5, swig_type_326 arg6, swig_type_327 arg7);
+extern void _wrap_flat_disc_get_native_7404cf4ac641f266(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3, swig_type_330 arg4, swig_type_331 arg5, swig_type_332 arg6, swig_type_333 arg7, swig_type_334 arg8, swig_type_335 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_flat_events_next_native_7404cf4ac641f266(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3);
+extern void _wrap_flat_adjust_answer_native_7404cf4ac641f266(uintptr_t arg1, swig_type_338 arg2, swig_intgo arg3, swig_type_339 arg4);
+extern void _wrap_flat_result_take_native_7404cf4ac641f266(swig_type_340 arg1, swig_type_341 arg2, swig_type_342 arg3, swig_type_343 arg4, swig_type_344 arg5);
+extern uintptr_t _wrap_flat_model_open_native_7404cf4ac641f266(swig_type_345 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_346 arg5, swig_intgo arg6, swig_type_347 arg7);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266(void);
+extern void _wrap_flat_model_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_348 arg2, swig_type_349 arg3, swig_type_350 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266(void);
+extern uintptr_t _wrap_flat_runner_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_351 arg6, float arg7, float arg8, swig_type_352 arg9, swig_type_353 arg10, swig_type_354 arg11, swig_type_355 arg12, swig_type_356 arg13, swig_type_357 arg14, swig_type_358 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_7404cf4ac641f266(uintptr_t arg1, swig_type_359 arg2);
+extern void _wrap_flat_runner_run_native_7404cf4ac641f266(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_362 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_363 arg9, swig_type_364 arg10, swig_type_365 arg11, swig_type_366 arg12, swig_type_367 arg13);
+extern swig_type_368 _wrap_flat_runner_submit_native_7404cf4ac641f266(uintptr_t arg1, swig_type_369 arg2, swig_type_370 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_371 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_372 arg9, swig_type_373 arg10, swig_type_374 arg11, swig_type_375 arg12);
+extern void _wrap_flat_runner_cancel_native_7404cf4ac641f266(uintptr_t arg1, swig_type_376 arg2, swig_type_377 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_7404cf4ac641f266(uintptr_t arg1, swig_type_378 arg2, swig_type_379 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_runner_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_380 arg2, swig_type_381 arg3);
+extern void _wrap_flat_runner_close_native_7404cf4ac641f266(uintptr_t arg1, swig_type_382 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_7404cf4ac641f266(swig_type_383 arg1, swig_type_384 arg2);
+extern swig_type_385 _wrap_flat_draft_head_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_386 arg2, swig_type_387 arg3, swig_type_388 arg4, swig_type_389 arg5);
+extern void _wrap_flat_draft_head_write_native_7404cf4ac641f266(swig_type_390 arg1, swig_type_391 arg2, swig_type_392 arg3, swig_type_393 arg4, swig_type_394 arg5, swig_type_395 arg6, swig_intgo arg7, swig_type_396 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_397 arg11);
+extern void _wrap_flat_draft_decoder_run_native_7404cf4ac641f266(uintptr_t arg1, swig_type_398 arg2, swig_type_399 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_400 arg7, swig_type_401 arg8, swig_type_402 arg9, swig_type_403 arg10, swig_type_404 arg11, swig_type_405 arg12, swig_type_406 arg13, swig_intgo arg14, swig_type_407 arg15, swig_type_408 arg16, swig_type_409 arg17, swig_type_410 arg18, swig_type_411 arg19, swig_type_412 arg20);
+extern swig_intgo _wrap_FLAT_DRAFT_START_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_413 arg3, swig_type_414 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_415 arg8, swig_type_416 arg9, swig_type_417 arg10, swig_type_418 arg11, swig_type_419 arg12, swig_type_420 arg13, swig_type_421 arg14, swig_intgo arg15, swig_type_422 arg16, swig_type_423 arg17, swig_type_424 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_7404cf4ac641f266(swig_type_425 arg1, swig_type_426 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_427 arg6, swig_type_428 arg7, swig_type_429 arg8, swig_type_430 arg9, float arg10, swig_intgo arg11, swig_type_431 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_432 arg4, swig_type_433 arg5);
+extern void _wrap_flat_hidden_step_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_434 arg3, swig_type_435 arg4, swig_type_436 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_437 arg9, swig_type_438 arg10, swig_type_439 arg11, swig_type_440 arg12, swig_type_441 arg13, swig_type_442 arg14, swig_type_443 arg15, float arg16, swig_type_444 arg17, swig_type_445 arg18, swig_type_446 arg19);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_hidden_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_447 arg2, swig_type_448 arg3, swig_type_449 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_450 arg5, swig_type_451 arg6);
+extern swig_type_452 _wrap_flat_speculation_begin_native_7404cf4ac641f266(uintptr_t arg1, swig_type_453 arg2, swig_type_454 arg3, swig_type_455 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_speculation_get_tree_native_7404cf4ac641f266(uintptr_t arg1, swig_type_456 arg2, swig_type_457 arg3);
+extern void _wrap_flat_speculation_add_native_7404cf4ac641f266(uintptr_t arg1, swig_type_458 arg2);
+extern void _wrap_flat_speculation_get_mask_native_7404cf4ac641f266(uintptr_t arg1, swig_type_459 arg2, swig_type_460 arg3, swig_type_461 arg4);
+extern void _wrap_flat_speculation_verify_native_7404cf4ac641f266(uintptr_t arg1, swig_type_462 arg2, swig_type_463 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_464 arg7, swig_type_465 arg8, swig_type_466 arg9, swig_type_467 arg10, swig_type_468 arg11, swig_type_469 arg12, swig_type_470 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_speculation_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_471 arg2, swig_type_472 arg3);
+extern void _wrap_flat_relaxed_draw_native_7404cf4ac641f266(uintptr_t arg1, swig_type_473 arg2, float arg3, swig_intgo arg4, swig_type_474 arg5, swig_type_475 arg6, swig_intgo arg7, swig_type_476 arg8, swig_type_477 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266(void);
+extern void _wrap_flat_relaxed_verify_native_7404cf4ac641f266(uintptr_t arg1, swig_type_478 arg2, swig_type_479 arg3, swig_type_480 arg4, float arg5, swig_intgo arg6, swig_type_481 arg7, swig_type_482 arg8, swig_intgo arg9, swig_type_483 arg10, swig_type_484 arg11, swig_type_485 arg12);
 #undef intgo
 */
 import "C"
@@ -908,13 +987,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_7404cf4ac641f266(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -925,7 +1004,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -933,7 +1012,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -941,7 +1020,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -949,7 +1028,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -957,7 +1036,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -965,7 +1044,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -973,7 +1052,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -981,7 +1060,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -989,7 +1068,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -997,7 +1076,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1005,7 +1084,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1013,7 +1092,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1021,7 +1100,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1029,7 +1108,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1037,7 +1116,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1045,7 +1124,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1053,7 +1132,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1061,7 +1140,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1069,7 +1148,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1077,7 +1156,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1085,7 +1164,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1093,7 +1172,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1101,7 +1180,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1109,7 +1188,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1117,7 +1196,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1125,7 +1204,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1133,7 +1212,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1141,7 +1220,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_77dbbda3972740c8()
+	swig_r_p := C._wrap_sidbeam_version_native_7404cf4ac641f266()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1150,14 +1229,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_77dbbda3972740c8())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_7404cf4ac641f266())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_7404cf4ac641f266(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1166,7 +1245,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_77dbbda3972740c8()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_7404cf4ac641f266()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1175,7 +1254,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_77dbbda3972740c8())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1183,7 +1262,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1191,7 +1270,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1199,7 +1278,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1207,7 +1286,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1215,7 +1294,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1223,7 +1302,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1231,7 +1310,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1239,7 +1318,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1247,7 +1326,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1255,7 +1334,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1263,7 +1342,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1271,7 +1350,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1279,7 +1358,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1287,15 +1366,57 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266())
 	return swig_r
 }
 
 var SIDBEAM_PHASE_SYNC int = _swig_getSIDBEAM_PHASE_SYNC()
 
+const SIDBEAM_IMPORT_ABI_VERSION uint = 1
+
+func _swig_getSIDBEAM_PHASE_SURVEY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var SIDBEAM_PHASE_SURVEY int = _swig_getSIDBEAM_PHASE_SURVEY()
+
+func _swig_getSIDBEAM_PHASE_READ() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var SIDBEAM_PHASE_READ int = _swig_getSIDBEAM_PHASE_READ()
+
+func _swig_getSIDBEAM_QUOTES_AUTO() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var SIDBEAM_QUOTES_AUTO int = _swig_getSIDBEAM_QUOTES_AUTO()
+
+func _swig_getSIDBEAM_QUOTES_RFC4180() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var SIDBEAM_QUOTES_RFC4180 int = _swig_getSIDBEAM_QUOTES_RFC4180()
+
+func _swig_getSIDBEAM_QUOTES_TEXT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var SIDBEAM_QUOTES_TEXT int = _swig_getSIDBEAM_QUOTES_TEXT()
+
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1303,7 +1424,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1311,7 +1432,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1319,7 +1440,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1327,7 +1448,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1335,7 +1456,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1343,7 +1464,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1351,7 +1472,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1359,7 +1480,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1367,7 +1488,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1375,7 +1496,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1383,7 +1504,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1391,7 +1512,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1399,7 +1520,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1407,7 +1528,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1415,7 +1536,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1423,7 +1544,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1431,7 +1552,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1439,7 +1560,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1447,7 +1568,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1455,7 +1576,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1463,7 +1584,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1473,7 +1594,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1481,7 +1602,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1489,7 +1610,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1497,7 +1618,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1505,7 +1626,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1513,7 +1634,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1521,7 +1642,7 @@ var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
 
 func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1529,7 +1650,7 @@ var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1537,7 +1658,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1545,7 +1666,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1553,7 +1674,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1561,7 +1682,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1569,7 +1690,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1577,7 +1698,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1585,7 +1706,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1593,7 +1714,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1601,7 +1722,7 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1609,7 +1730,7 @@ var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
 func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1617,7 +1738,7 @@ var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
 
 func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1625,7 +1746,7 @@ var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
 
 func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1633,7 +1754,7 @@ var SIDBEAM_HIDDEN_PRODUCT int = _swig_getSIDBEAM_HIDDEN_PRODUCT()
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1641,7 +1762,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1649,7 +1770,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1657,7 +1778,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1665,7 +1786,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1673,7 +1794,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1681,7 +1802,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1689,7 +1810,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1697,7 +1818,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1705,7 +1826,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1713,7 +1834,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1721,7 +1842,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1729,7 +1850,7 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1737,7 +1858,7 @@ var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
 func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1745,7 +1866,7 @@ var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
 
 func _swig_getFLAT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1753,15 +1874,23 @@ var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
 
 func _swig_getFLAT_SPECULATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_7404cf4ac641f266())
 	return swig_r
 }
 
 var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
 
+func _swig_getFLAT_IMPORT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT int = _swig_getFLAT_IMPORT()
+
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_77dbbda3972740c8())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1769,25 +1898,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1795,12 +1924,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_77dbbda3972740c8(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_7404cf4ac641f266(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1808,7 +1937,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1816,7 +1945,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -1825,7 +1954,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_77dbbda3972740c8(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_7404cf4ac641f266(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1844,7 +1973,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_77dbbda3972740c8(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_7404cf4ac641f266(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -1871,7 +2000,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1888,7 +2017,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1900,7 +2029,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -1912,7 +2041,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1940,7 +2069,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1966,7 +2095,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1982,7 +2111,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1991,10 +2120,342 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	}
 }
 
+func _swig_getFLAT_ARROW_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_ARROW_LEVELS int = _swig_getFLAT_ARROW_LEVELS()
+
+func _swig_getFLAT_ARROW_SHORTEST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_ARROW_SHORTEST int = _swig_getFLAT_ARROW_SHORTEST()
+
+func _swig_getFLAT_ARROW_ID_TYPE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_ARROW_ID_TYPE int = _swig_getFLAT_ARROW_ID_TYPE()
+
+func _swig_getFLAT_ARROW_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_ARROW_ITEMS int = _swig_getFLAT_ARROW_ITEMS()
+
+func _swig_getFLAT_ARROW_PRIORITIES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_ARROW_PRIORITIES int = _swig_getFLAT_ARROW_PRIORITIES()
+
+func _swig_getFLAT_ARROW_PAIRS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_ARROW_PAIRS int = _swig_getFLAT_ARROW_PAIRS()
+
+func _swig_getFLAT_ARROW_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_ARROW_COUNT int = _swig_getFLAT_ARROW_COUNT()
+
+func Flat_arrow_release(arg1 int64) {
+	_swig_i_0 := arg1
+	C._wrap_flat_arrow_release_native_7404cf4ac641f266(C.swig_type_41(_swig_i_0))
+}
+
+func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []byte, arg8 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_7))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	return swig_r
+}
+
+func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []int64, arg8 []int32, arg9 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	C._wrap_flat_arrow_inspect_native_7404cf4ac641f266(C.swig_type_50(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_8)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+}
+
+func _swig_getFLAT_IMPORT_FORMAT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_FORMAT int = _swig_getFLAT_IMPORT_FORMAT()
+
+func _swig_getFLAT_IMPORT_SUMMARY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_SUMMARY int = _swig_getFLAT_IMPORT_SUMMARY()
+
+func _swig_getFLAT_IMPORT_BEGIN_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_BEGIN_TOKENS int = _swig_getFLAT_IMPORT_BEGIN_TOKENS()
+
+func _swig_getFLAT_IMPORT_END_TOKENS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_END_TOKENS int = _swig_getFLAT_IMPORT_END_TOKENS()
+
+func _swig_getFLAT_IMPORT_FAMILY() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_FAMILY int = _swig_getFLAT_IMPORT_FAMILY()
+
+func _swig_getFLAT_IMPORT_LEVELS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_LEVELS int = _swig_getFLAT_IMPORT_LEVELS()
+
+func _swig_getFLAT_IMPORT_ROWS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_ROWS int = _swig_getFLAT_IMPORT_ROWS()
+
+func _swig_getFLAT_IMPORT_VARIABLE_LENGTH() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_VARIABLE_LENGTH int = _swig_getFLAT_IMPORT_VARIABLE_LENGTH()
+
+func _swig_getFLAT_IMPORT_ID_TYPE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_ID_TYPE int = _swig_getFLAT_IMPORT_ID_TYPE()
+
+func _swig_getFLAT_IMPORT_CODES_FROM_DATA() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_CODES_FROM_DATA int = _swig_getFLAT_IMPORT_CODES_FROM_DATA()
+
+func _swig_getFLAT_IMPORT_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266())
+	return swig_r
+}
+
+var FLAT_IMPORT_COUNT int = _swig_getFLAT_IMPORT_COUNT()
+
+func Flat_import_create() (_swig_ret uintptr) {
+	var swig_r uintptr
+	swig_r = (uintptr)(C._wrap_flat_import_create_native_7404cf4ac641f266())
+	return swig_r
+}
+
+func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	_swig_i_12 := arg13
+	_swig_i_13 := arg14
+	_swig_i_14 := arg15
+	C._wrap_flat_import_open_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_10)), C.swig_type_67(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_14)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg15
+	}
+}
+
+func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_import_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (int64)(C._wrap_flat_import_text_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Flat_import_add_to(arg1 uintptr, arg2 uintptr, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_import_add_to_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_import_get_progress_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_import_cancel(arg1 uintptr, arg2 int) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_import_cancel_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+}
+
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_77dbbda3972740c8(*(*C.swig_type_42)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_7404cf4ac641f266(*(*C.swig_type_79)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2005,7 +2466,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2019,7 +2480,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2037,7 +2498,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_1)), C.swig_type_47(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), C.swig_type_84(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2049,7 +2510,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2057,7 +2518,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2065,7 +2526,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2073,7 +2534,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2081,7 +2542,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2089,7 +2550,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2097,7 +2558,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2105,7 +2566,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2113,7 +2574,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2121,7 +2582,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2129,7 +2590,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2137,7 +2598,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2145,7 +2606,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2153,7 +2614,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2161,7 +2622,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2169,7 +2630,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2177,7 +2638,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2185,7 +2646,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2193,7 +2654,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2201,7 +2662,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2209,7 +2670,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2220,7 +2681,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_77dbbda3972740c8(*(*C.swig_type_49)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_7404cf4ac641f266(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2240,7 +2701,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2256,10 +2717,38 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
+}
+
+func Flat_index_write(arg1 uintptr, arg2 string, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_index_write_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_index_bytes(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_flat_index_bytes_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
 }
 
 func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, arg5 []byte, arg6 []byte) {
@@ -2269,7 +2758,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_57(_swig_i_1), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2291,7 +2780,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_62(_swig_i_1), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2311,7 +2800,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2328,7 +2817,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2350,7 +2839,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), C.swig_type_75(_swig_i_2), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), C.swig_type_117(_swig_i_2), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2370,7 +2859,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2389,7 +2878,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2414,7 +2903,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_87(_swig_i_4), C.swig_type_88(_swig_i_5), C.swig_type_89(_swig_i_6), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_129(_swig_i_4), C.swig_type_130(_swig_i_5), C.swig_type_131(_swig_i_6), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2425,7 +2914,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2438,7 +2927,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2448,7 +2937,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2463,7 +2952,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_77dbbda3972740c8(*(*C.swig_type_95)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_96(_swig_i_4), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_7404cf4ac641f266(*(*C.swig_type_137)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_138(_swig_i_4), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2475,7 +2964,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2483,7 +2972,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2491,7 +2980,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2499,7 +2988,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2507,7 +2996,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2515,7 +3004,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2523,7 +3012,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2531,7 +3020,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2541,7 +3030,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2557,7 +3046,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_100(_swig_i_1), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2576,7 +3065,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2585,7 +3074,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2593,7 +3082,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2601,7 +3090,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2609,7 +3098,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2617,7 +3106,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2625,7 +3114,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2633,7 +3122,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2644,7 +3133,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2661,7 +3150,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2680,7 +3169,7 @@ func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_index_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.swig_type_113(_swig_i_2), C.swig_type_114(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_index_items_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.swig_type_155(_swig_i_2), C.swig_type_156(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2703,7 +3192,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2721,7 +3210,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2742,7 +3231,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2762,7 +3251,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_131(_swig_i_1), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), C.swig_type_133(_swig_i_3), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_2)), C.swig_type_175(_swig_i_3), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2790,7 +3279,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_9)), C.swig_type_138(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_9)), C.swig_type_180(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2827,7 +3316,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_start_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), C.swig_type_141(_swig_i_2), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_7)), C.swig_type_146(_swig_i_8), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_10)), C.swig_type_149(_swig_i_11), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_14)), C.swig_type_153(_swig_i_15), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_start_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_type_183(_swig_i_2), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_7)), C.swig_type_188(_swig_i_8), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_10)), C.swig_type_191(_swig_i_11), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_14)), C.swig_type_195(_swig_i_15), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2893,7 +3382,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_2)), C.swig_type_160(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_161(_swig_i_7), C.swig_type_162(_swig_i_8), C.swig_type_163(_swig_i_9), C.swig_type_164(_swig_i_10), C.swig_type_165(_swig_i_11), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_17)), C.swig_type_170(_swig_i_18), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_2)), C.swig_type_202(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_203(_swig_i_7), C.swig_type_204(_swig_i_8), C.swig_type_205(_swig_i_9), C.swig_type_206(_swig_i_10), C.swig_type_207(_swig_i_11), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_17)), C.swig_type_212(_swig_i_18), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2926,7 +3415,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_1)), C.swig_type_174(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), C.swig_type_216(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2944,7 +3433,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2952,7 +3441,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2960,7 +3449,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2968,7 +3457,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2976,7 +3465,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2984,7 +3473,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -2992,7 +3481,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3000,7 +3489,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3008,7 +3497,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3016,7 +3505,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3024,7 +3513,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3032,7 +3521,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3040,7 +3529,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3048,7 +3537,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3056,7 +3545,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3064,7 +3553,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3074,7 +3563,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3088,7 +3577,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), C.swig_type_181(_swig_i_2), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_type_223(_swig_i_2), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3112,7 +3601,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
-	C._wrap_flat_session_get_items_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_1)), C.swig_type_184(_swig_i_2), C.swig_type_185(_swig_i_3), C.swig_type_186(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_11)), C.swig_type_193(_swig_i_12), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_13)))
+	C._wrap_flat_session_get_items_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)), C.swig_type_226(_swig_i_2), C.swig_type_227(_swig_i_3), C.swig_type_228(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_11)), C.swig_type_235(_swig_i_12), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_13)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3145,7 +3634,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_1)), C.swig_type_196(_swig_i_2), C.swig_type_197(_swig_i_3), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_238(_swig_i_2), C.swig_type_239(_swig_i_3), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3156,7 +3645,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3164,7 +3653,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3172,7 +3661,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3180,7 +3669,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3188,7 +3677,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3196,7 +3685,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3204,7 +3693,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3214,7 +3703,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3225,7 +3714,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3233,7 +3722,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3245,7 +3734,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3269,7 +3758,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_4)), C.swig_type_209(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_4)), C.swig_type_251(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3298,7 +3787,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), C.swig_type_213(_swig_i_3), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_4)), C.swig_type_215(_swig_i_5), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_6)), C.swig_type_217(_swig_i_7), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), C.swig_type_255(_swig_i_3), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_4)), C.swig_type_257(_swig_i_5), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_6)), C.swig_type_259(_swig_i_7), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3326,7 +3815,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_4)), C.swig_type_223(_swig_i_5), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_6)), C.swig_type_225(_swig_i_7), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_4)), C.swig_type_265(_swig_i_5), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_6)), C.swig_type_267(_swig_i_7), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3361,7 +3850,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_3)), C.swig_type_230(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_231(_swig_i_8), C.swig_type_232(_swig_i_9), C.swig_type_233(_swig_i_10), C.swig_type_234(_swig_i_11), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_3)), C.swig_type_272(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_273(_swig_i_8), C.swig_type_274(_swig_i_9), C.swig_type_275(_swig_i_10), C.swig_type_276(_swig_i_11), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3385,7 +3874,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_2)), C.swig_type_238(_swig_i_3), C.swig_type_239(_swig_i_4), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_5)), C.swig_type_241(_swig_i_6), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_2)), C.swig_type_280(_swig_i_3), C.swig_type_281(_swig_i_4), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_5)), C.swig_type_283(_swig_i_6), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3419,7 +3908,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_3)), C.swig_type_246(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_247(_swig_i_8), C.swig_type_248(_swig_i_9), C.swig_type_249(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_15)), C.swig_type_253(_swig_i_16), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_3)), C.swig_type_288(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_289(_swig_i_8), C.swig_type_290(_swig_i_9), C.swig_type_291(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_15)), C.swig_type_295(_swig_i_16), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3468,7 +3957,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_3)), C.swig_type_258(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_259(_swig_i_8), C.swig_type_260(_swig_i_9), C.swig_type_261(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_21)), C.swig_type_272(_swig_i_22), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_3)), C.swig_type_300(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_301(_swig_i_8), C.swig_type_302(_swig_i_9), C.swig_type_303(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_21)), C.swig_type_314(_swig_i_22), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3524,7 +4013,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_274(_swig_i_6), C.swig_type_275(_swig_i_7), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_316(_swig_i_6), C.swig_type_317(_swig_i_7), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -3536,7 +4025,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3554,7 +4043,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_322(_swig_i_1), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3582,7 +4071,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3611,7 +4100,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3619,7 +4108,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3627,7 +4116,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3635,7 +4124,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3643,7 +4132,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3651,7 +4140,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3659,7 +4148,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3667,7 +4156,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3675,7 +4164,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3683,7 +4172,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3691,7 +4180,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3699,7 +4188,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3707,7 +4196,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3715,7 +4204,7 @@ var FLAT_RESULT_ROUNDS int = _swig_getFLAT_RESULT_ROUNDS()
 
 func _swig_getFLAT_RESULT_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3723,7 +4212,7 @@ var FLAT_RESULT_DRAFTED_LEVELS int = _swig_getFLAT_RESULT_DRAFTED_LEVELS()
 
 func _swig_getFLAT_RESULT_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3731,7 +4220,7 @@ var FLAT_RESULT_ACCEPTED_LEVELS int = _swig_getFLAT_RESULT_ACCEPTED_LEVELS()
 
 func _swig_getFLAT_RESULT_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3739,7 +4228,7 @@ var FLAT_RESULT_DRAFT_US int = _swig_getFLAT_RESULT_DRAFT_US()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3747,7 +4236,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3755,7 +4244,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3763,7 +4252,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3771,7 +4260,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3779,7 +4268,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3787,7 +4276,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3795,7 +4284,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3803,7 +4292,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3811,7 +4300,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3819,7 +4308,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3827,7 +4316,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3835,7 +4324,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3843,7 +4332,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3851,7 +4340,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3859,7 +4348,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3870,7 +4359,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3885,7 +4374,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_296(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3897,7 +4386,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_77dbbda3972740c8(C.swig_type_298(_swig_i_0), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_7404cf4ac641f266(C.swig_type_340(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3912,26 +4401,31 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	}
 }
 
-func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 []byte) (_swig_ret uintptr) {
+func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg6 int, arg7 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_77dbbda3972740c8(*(*C.swig_type_303)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_4))))
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_7404cf4ac641f266(*(*C.swig_type_345)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
 	return swig_r
 }
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3939,7 +4433,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3947,7 +4441,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3955,7 +4449,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3963,7 +4457,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3971,7 +4465,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3979,7 +4473,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3987,7 +4481,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -3995,7 +4489,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4003,7 +4497,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4011,7 +4505,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4019,7 +4513,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4027,7 +4521,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4038,7 +4532,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4052,7 +4546,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4060,7 +4554,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4068,7 +4562,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4076,7 +4570,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4084,7 +4578,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4092,7 +4586,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4100,7 +4594,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4108,7 +4602,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4116,7 +4610,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4124,7 +4618,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4132,7 +4626,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4140,7 +4634,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4148,7 +4642,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_SPECULATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4156,7 +4650,7 @@ var FLAT_RUNNER_SPECULATE int = _swig_getFLAT_RUNNER_SPECULATE()
 
 func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4164,7 +4658,7 @@ var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
 
 func _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4172,7 +4666,7 @@ var FLAT_RUNNER_WITHOUT_REPLACEMENT int = _swig_getFLAT_RUNNER_WITHOUT_REPLACEME
 
 func _swig_getFLAT_RUNNER_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4180,7 +4674,7 @@ var FLAT_RUNNER_MODE int = _swig_getFLAT_RUNNER_MODE()
 
 func _swig_getFLAT_RUNNER_TOP_K() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4188,7 +4682,7 @@ var FLAT_RUNNER_TOP_K int = _swig_getFLAT_RUNNER_TOP_K()
 
 func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4196,7 +4690,7 @@ var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4219,7 +4713,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_10)), C.swig_type_312(_swig_i_11), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_10)), C.swig_type_355(_swig_i_11), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -4248,7 +4742,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4269,7 +4763,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_runner_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_317(_swig_i_1), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_320(_swig_i_8), C.swig_type_321(_swig_i_9), C.swig_type_322(_swig_i_10), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_runner_run_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_360(_swig_i_1), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_363(_swig_i_8), C.swig_type_364(_swig_i_9), C.swig_type_365(_swig_i_10), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4298,7 +4792,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_326(_swig_i_1), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_329(_swig_i_8), C.swig_type_330(_swig_i_9), C.swig_type_331(_swig_i_10), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_369(_swig_i_1), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_372(_swig_i_8), C.swig_type_373(_swig_i_9), C.swig_type_374(_swig_i_10), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4315,7 +4809,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_333(_swig_i_1), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_376(_swig_i_1), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4326,7 +4820,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_type_335(_swig_i_1), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_378(_swig_i_1), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4335,7 +4829,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4343,7 +4837,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4351,7 +4845,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4359,7 +4853,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4367,7 +4861,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4375,7 +4869,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4383,7 +4877,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4391,7 +4885,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4399,7 +4893,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4407,7 +4901,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4415,7 +4909,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4423,7 +4917,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4431,7 +4925,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4439,7 +4933,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4447,7 +4941,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4455,7 +4949,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4463,7 +4957,7 @@ var FLAT_RUNNER_STATS_ROUNDS int = _swig_getFLAT_RUNNER_STATS_ROUNDS()
 
 func _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4471,7 +4965,7 @@ var FLAT_RUNNER_STATS_ROUND_LEVELS int = _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS
 
 func _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4479,7 +4973,7 @@ var FLAT_RUNNER_STATS_DRAFTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_DRAFTED_LE
 
 func _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4487,7 +4981,7 @@ var FLAT_RUNNER_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_ACCEPTED_
 
 func _swig_getFLAT_RUNNER_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4495,7 +4989,7 @@ var FLAT_RUNNER_STATS_NODES int = _swig_getFLAT_RUNNER_STATS_NODES()
 
 func _swig_getFLAT_RUNNER_STATS_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4503,7 +4997,7 @@ var FLAT_RUNNER_STATS_DRAFT_US int = _swig_getFLAT_RUNNER_STATS_DRAFT_US()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4511,7 +5005,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4519,7 +5013,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4527,7 +5021,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4537,7 +5031,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4549,7 +5043,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4557,7 +5051,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4565,7 +5059,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4573,7 +5067,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4581,7 +5075,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4589,7 +5083,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4597,7 +5091,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4605,7 +5099,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4613,7 +5107,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4621,7 +5115,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4629,7 +5123,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4637,7 +5131,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4645,7 +5139,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4655,7 +5149,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_77dbbda3972740c8(*(*C.swig_type_340)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_7404cf4ac641f266(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4672,7 +5166,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4697,7 +5191,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_77dbbda3972740c8(*(*C.swig_type_347)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_7404cf4ac641f266(*(*C.swig_type_390)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4734,7 +5228,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
@@ -4762,7 +5256,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), C.swig_type_356(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_357(_swig_i_6), C.swig_type_358(_swig_i_7), C.swig_type_359(_swig_i_8), C.swig_type_360(_swig_i_9), C.swig_type_361(_swig_i_10), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_1)), C.swig_type_399(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_400(_swig_i_6), C.swig_type_401(_swig_i_7), C.swig_type_402(_swig_i_8), C.swig_type_403(_swig_i_9), C.swig_type_404(_swig_i_10), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4794,7 +5288,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_DRAFT_START() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4802,7 +5296,7 @@ var FLAT_DRAFT_START int = _swig_getFLAT_DRAFT_START()
 
 func _swig_getFLAT_DRAFT_DECODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4810,7 +5304,7 @@ var FLAT_DRAFT_DECODE int = _swig_getFLAT_DRAFT_DECODE()
 
 func _swig_getFLAT_DRAFT_RUN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4818,7 +5312,7 @@ var FLAT_DRAFT_RUN int = _swig_getFLAT_DRAFT_RUN()
 
 func _swig_getFLAT_DRAFTS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4826,7 +5320,7 @@ var FLAT_DRAFTS_LIVE int = _swig_getFLAT_DRAFTS_LIVE()
 
 func _swig_getFLAT_DRAFTS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4834,7 +5328,7 @@ var FLAT_DRAFTS_ERRORS int = _swig_getFLAT_DRAFTS_ERRORS()
 
 func _swig_getFLAT_DRAFTS_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4842,7 +5336,7 @@ var FLAT_DRAFTS_SIDS int = _swig_getFLAT_DRAFTS_SIDS()
 
 func _swig_getFLAT_DRAFTS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4850,7 +5344,7 @@ var FLAT_DRAFTS_SCORES int = _swig_getFLAT_DRAFTS_SCORES()
 
 func _swig_getFLAT_DRAFTS_ORDINALS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4858,7 +5352,7 @@ var FLAT_DRAFTS_ORDINALS int = _swig_getFLAT_DRAFTS_ORDINALS()
 
 func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4883,7 +5377,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_2)), C.swig_type_371(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_372(_swig_i_7), C.swig_type_373(_swig_i_8), C.swig_type_374(_swig_i_9), C.swig_type_375(_swig_i_10), C.swig_type_376(_swig_i_11), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_379(_swig_i_15), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_2)), C.swig_type_414(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_415(_swig_i_7), C.swig_type_416(_swig_i_8), C.swig_type_417(_swig_i_9), C.swig_type_418(_swig_i_10), C.swig_type_419(_swig_i_11), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_422(_swig_i_15), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4915,7 +5409,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_77dbbda3972740c8(*(*C.swig_type_382)(unsafe.Pointer(&_swig_i_0)), C.swig_type_383(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_384(_swig_i_5), C.swig_type_385(_swig_i_6), C.swig_type_386(_swig_i_7), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_7404cf4ac641f266(*(*C.swig_type_425)(unsafe.Pointer(&_swig_i_0)), C.swig_type_426(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_427(_swig_i_5), C.swig_type_428(_swig_i_6), C.swig_type_429(_swig_i_7), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4935,7 +5429,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_389(_swig_i_3), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_432(_swig_i_3), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -4962,7 +5456,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_3)), C.swig_type_393(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_394(_swig_i_8), C.swig_type_395(_swig_i_9), C.swig_type_396(_swig_i_10), C.swig_type_397(_swig_i_11), C.swig_type_398(_swig_i_12), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_16)), C.swig_type_402(_swig_i_17), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_3)), C.swig_type_436(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_437(_swig_i_8), C.swig_type_438(_swig_i_9), C.swig_type_439(_swig_i_10), C.swig_type_440(_swig_i_11), C.swig_type_441(_swig_i_12), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_16)), C.swig_type_445(_swig_i_17), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4985,7 +5479,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 
 func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -4993,7 +5487,7 @@ var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
 
 func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5001,7 +5495,7 @@ var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5009,7 +5503,7 @@ var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5017,7 +5511,7 @@ var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLO
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5025,7 +5519,7 @@ var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5033,7 +5527,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5041,7 +5535,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5049,7 +5543,7 @@ var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5060,7 +5554,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5080,7 +5574,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_407(_swig_i_4), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_450(_swig_i_4), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5093,7 +5587,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_1)), C.swig_type_411(_swig_i_2), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_1)), C.swig_type_454(_swig_i_2), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5105,7 +5599,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 
 func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5113,7 +5607,7 @@ var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
 
 func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5121,7 +5615,7 @@ var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
 
 func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5129,7 +5623,7 @@ var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
 
 func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5137,7 +5631,7 @@ var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
 
 func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5145,7 +5639,7 @@ var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
 
 func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5153,7 +5647,7 @@ var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
 
 func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5161,7 +5655,7 @@ var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
 
 func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5169,7 +5663,7 @@ var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
 
 func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5177,7 +5671,7 @@ var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
 
 func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5185,7 +5679,7 @@ var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
 
 func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5193,7 +5687,7 @@ var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
 
 func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5201,7 +5695,7 @@ var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
 
 func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5209,7 +5703,7 @@ var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
 
 func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5217,7 +5711,7 @@ var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
 
 func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5225,7 +5719,7 @@ var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
 
 func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5235,7 +5729,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5247,7 +5741,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5258,7 +5752,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_1)), C.swig_type_417(_swig_i_2), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5281,7 +5775,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_1)), C.swig_type_420(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_421(_swig_i_6), C.swig_type_422(_swig_i_7), C.swig_type_423(_swig_i_8), C.swig_type_424(_swig_i_9), C.swig_type_425(_swig_i_10), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_1)), C.swig_type_463(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_464(_swig_i_6), C.swig_type_465(_swig_i_7), C.swig_type_466(_swig_i_8), C.swig_type_467(_swig_i_9), C.swig_type_468(_swig_i_10), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_470)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5295,7 +5789,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 
 func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5303,7 +5797,7 @@ var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
 
 func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5311,7 +5805,7 @@ var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
 
 func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5319,7 +5813,7 @@ var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_
 
 func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5327,7 +5821,7 @@ var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS
 
 func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5335,7 +5829,7 @@ var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
 
 func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5345,7 +5839,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5364,7 +5858,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_431(_swig_i_4), C.swig_type_432(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_474(_swig_i_4), C.swig_type_475(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5378,7 +5872,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 
 func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5386,7 +5880,7 @@ var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
 
 func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5394,7 +5888,7 @@ var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
 
 func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5402,7 +5896,7 @@ var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
 
 func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266())
 	return swig_r
 }
 
@@ -5421,7 +5915,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_77dbbda3972740c8(C.uintptr_t(_swig_i_0), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_438(_swig_i_6), C.swig_type_439(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_479)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_481(_swig_i_6), C.swig_type_482(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_483)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

@@ -308,21 +308,27 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 static const sidbeam_runner_api* _Atomic fl_runner_api;
 #endif
 
-static inline void fl_find_runner(sidbeam_error* err) {
-  sidbeam_runner_get_api_function get_api;
-  const sidbeam_runner_api* api = NULL;
-  char name[40];
-  void *library, *symbol;
-  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
-  library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
-  symbol = library == NULL ? NULL : dlsym(library, "sidbeam_runner_get_api");
+/* A function of the library of this name, which is loaded; NULL with an error that names it as `what`. */
+static inline void* fl_find_symbol(const char* name, const char* function, const char* what, sidbeam_error* err) {
+  void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL); /* for good: no handle may outlive its functions */
+  void* symbol = library == NULL ? NULL : dlsym(library, function);
   if (symbol == NULL) {
     const char* why = dlerror(); /* has paths */
     char line[sizeof(err->message)];
     fl_escape(why == NULL ? name : why, line, sizeof(line));
-    fl_fail(err, SIDBEAM_UNSUPPORTED, "the runner's library cannot be loaded: %s", line);
-    return;
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "%s cannot be loaded: %s", what, line);
   }
+  return symbol;
+}
+
+static inline void fl_find_runner(sidbeam_error* err) {
+  sidbeam_runner_get_api_function get_api;
+  const sidbeam_runner_api* api = NULL;
+  char name[40];
+  void* symbol;
+  snprintf(name, sizeof(name), "libsidbeam_runner.so.%u", SIDBEAM_RUNNER_ABI_VERSION);
+  symbol = fl_find_symbol(name, "sidbeam_runner_get_api", "the runner's library", err);
+  if (symbol == NULL) return;
   memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
   if (get_api(SIDBEAM_RUNNER_ABI_VERSION, &api, err) != SIDBEAM_OK) return;
   if (api->struct_size < sizeof(*api)) {
@@ -337,6 +343,45 @@ static inline void fl_find_runner(sidbeam_error* err) {
 static inline int fl_load_runner(sidbeam_error* err) {
   if (err->code != 0) return 0;
   if (atomic_load(&fl_runner_api) == NULL) fl_find_runner(err);
+  return err->code == 0;
+}
+
+#endif
+
+/* libsidbeam_import, which is loaded when a catalogue file is first opened. See flat.h and runner_library.h.
+ * SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_IMPORT_LIBRARY_H
+#define SIDBEAM_FLAT_IMPORT_LIBRARY_H
+
+#include <sidbeam/import_api.h>
+
+#ifndef SWIG
+/* As fl_runner_api. */
+static const sidbeam_import_api* _Atomic fl_import_api;
+#endif
+
+static inline void fl_find_import(sidbeam_error* err) {
+  sidbeam_import_get_api_function get_api;
+  const sidbeam_import_api* api = NULL;
+  char name[40];
+  void* symbol;
+  snprintf(name, sizeof(name), "libsidbeam_import.so.%u", SIDBEAM_IMPORT_ABI_VERSION);
+  symbol = fl_find_symbol(name, "sidbeam_import_get_api", "the importers' library", err);
+  if (symbol == NULL) return;
+  memcpy(&get_api, &symbol, sizeof(get_api)); /* ISO C has no cast from an object's pointer to a function's */
+  if (get_api(SIDBEAM_IMPORT_ABI_VERSION, &api, err) != SIDBEAM_OK) return;
+  if (api->struct_size < sizeof(*api)) {
+    fl_fail(err, SIDBEAM_UNSUPPORTED, "%s has a table of %u bytes, expected %d or more: it is older than this binding",
+            name, api->struct_size, (int)sizeof(*api));
+    return;
+  }
+  atomic_store(&fl_import_api, api);
+}
+
+/* 1 if the library is there; otherwise sets an error. A failure is tried again by the next call. */
+static inline int fl_load_import(sidbeam_error* err) {
+  if (err->code != 0) return 0;
+  if (atomic_load(&fl_import_api) == NULL) fl_find_import(err);
   return err->code == 0;
 }
 
@@ -369,7 +414,8 @@ enum {
   FLAT_DRAFT_DECODER = 12,
   FLAT_OUTPUT_LAYER = 13,
   FLAT_HIDDEN = 14,
-  FLAT_SPECULATION = 15
+  FLAT_SPECULATION = 15,
+  FLAT_IMPORT = 16
 };
 
 typedef struct flat_handle flat_handle;
@@ -377,13 +423,15 @@ typedef struct flat_handle flat_handle;
 struct flat_handle {
   int32_t kind;
   _Atomic(void*) object;
+  void (*destroy)(void* object);
   atomic_llong users;  /* calls inside and views alive; FLAT_CLOSED once closed */
   atomic_llong owners; /* of the box: the language's object, and every user */
   atomic_int busy;     /* 1 while a call is inside a kind that serves one thread at a time */
   int32_t levels;      /* of a builder: codes of its SIDs; of a constraint set: the most of any constraint */
   int32_t device_type; /* of a session, a constraint set, a model and a draft decoder */
   int32_t results;     /* of a disc; of a draft decoder its beams */
-  /* Of a build, written by the building thread, read by any. */
+  int32_t id_type;     /* of a builder */
+  /* Of a build and an import, written by the thread that does it, read by any. */
   atomic_int cancel;
   atomic_int phase;
   atomic_llong done, total;
@@ -393,79 +441,23 @@ struct flat_handle {
 #define FLAT_CLOSED (1LL << 62)
 
 static inline const char* fl_kind_name(int32_t kind) {
-  static const char* const names[] = {
-      "runtime", "builder", "index",  "constraint", "session",       "constraint set", "plan",        "disc",
-      "model",   "runner",  "events", "draft head", "draft decoder", "output layer",   "hidden step", "speculation"};
+  static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
+                                      "constraint set", "plan",       "disc",          "model",        "runner",
+                                      "events",         "draft head", "draft decoder", "output layer", "hidden step",
+                                      "speculation",    "import"};
   return names[kind];
 }
 
-/* A box around an object that a call of the C ABI has made; NULL where it failed. */
-static inline flat_handle* fl_box(int32_t kind, void* object) {
+/* A box around an object that a call of the C ABI has made. What ends such an object its kind says, in its own header:
+ * this one knows none of them. */
+static inline flat_handle* fl_box(int32_t kind, void* object, void (*destroy)(void* object)) {
   flat_handle* handle = (flat_handle*)calloc(1, sizeof(*handle));
   if (handle == NULL) abort(); /* 80 bytes: if these cannot be had, nothing of the caller's can be saved */
   handle->kind = kind;
+  handle->destroy = destroy;
   atomic_init(&handle->object, object);
   atomic_init(&handle->owners, 1);
   return handle;
-}
-
-static inline void fl_destroy_runner(void* object);       /* runner.h */
-static inline void fl_destroy_output_layer(void* object); /* hidden.h */
-static inline void fl_destroy_hidden(void* object);       /* hidden.h */
-static inline void fl_destroy_speculation(void* object);  /* speculate.h */
-struct fl_events;
-static inline void fl_drop_events(struct fl_events* events); /* events.h */
-
-static inline void fl_destroy(int32_t kind, void* object) {
-  switch (kind) {
-    case FLAT_RUNTIME:
-      sidbeam_runtime_release((sidbeam_runtime*)object);
-      break;
-    case FLAT_BUILDER:
-      sidbeam_builder_destroy((sidbeam_builder*)object);
-      break;
-    case FLAT_INDEX:
-      sidbeam_index_release((sidbeam_index*)object);
-      break;
-    case FLAT_CONSTRAINT:
-      sidbeam_constraint_release((sidbeam_constraint*)object);
-      break;
-    case FLAT_SESSION:
-      sidbeam_session_destroy((sidbeam_session*)object);
-      break;
-    case FLAT_CONSTRAINT_SET:
-      sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
-      break;
-    case FLAT_DISC:
-      sidbeam_disc_destroy((sidbeam_disc*)object);
-      break;
-    case FLAT_MODEL:
-      fl_runner_api->model_release((sidbeam_model*)object);
-      break;
-    case FLAT_RUNNER:
-      fl_destroy_runner(object);
-      break;
-    case FLAT_DRAFT_HEAD:
-      fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
-      break;
-    case FLAT_DRAFT_DECODER:
-      fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
-      break;
-    case FLAT_OUTPUT_LAYER:
-      fl_destroy_output_layer(object);
-      break;
-    case FLAT_HIDDEN:
-      fl_destroy_hidden(object);
-      break;
-    case FLAT_SPECULATION:
-      fl_destroy_speculation(object);
-      break;
-    case FLAT_EVENTS:
-      fl_drop_events((struct fl_events*)object);
-      break;
-    default:
-      sidbeam_plan_destroy((sidbeam_plan*)object);
-  }
 }
 
 static inline void fl_drop_owner(flat_handle* handle) {
@@ -477,7 +469,7 @@ static inline void fl_drop_user(flat_handle* handle) {
   /* Somebody who came too late may also be the last to leave: the exchange lets only one of them destroy. */
   if (atomic_fetch_sub(&handle->users, 1) == (FLAT_CLOSED | 1)) {
     void* object = atomic_exchange(&handle->object, NULL);
-    if (object != NULL) fl_destroy(handle->kind, object);
+    if (object != NULL) handle->destroy(object);
   }
   fl_drop_owner(handle);
 }
@@ -502,8 +494,8 @@ static inline void* fl_share(flat_handle* handle, int32_t kind, sidbeam_error* e
   return atomic_load(&handle->object);
 }
 
-/* The same for what serves one thread at a time: builders, sessions, discs, draft decoders, steps from hidden states,
- * speculations. */
+/* The same for what serves one thread at a time: builders, imports, sessions, discs, draft decoders, steps from hidden
+ * states, speculations. */
 static inline void* fl_enter(flat_handle* handle, int32_t kind, sidbeam_error* err) {
   void* object = fl_share(handle, kind, err);
   if (object != NULL && atomic_exchange(&handle->busy, 1) != 0) {
@@ -524,7 +516,7 @@ static inline void flat_close(flat_handle* handle) {
   if (handle == NULL) return;
   if (atomic_fetch_or(&handle->users, FLAT_CLOSED) == 0) {
     void* object = atomic_exchange(&handle->object, NULL);
-    if (object != NULL) fl_destroy(handle->kind, object);
+    if (object != NULL) handle->destroy(object);
   }
 }
 
@@ -611,6 +603,8 @@ static inline int32_t flat_log_take(flat_out_bytes text) {
   return level;
 }
 
+static inline void fl_destroy_runtime(void* object) { sidbeam_runtime_release((sidbeam_runtime*)object); }
+
 /* log_level -1: no log. cpu_target, cuda_library "": the default. device_allocate and device_release are addresses of
  * the functions of sidbeam_device_allocator, 0 for none. */
 static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_threads, int64_t step_grain,
@@ -637,7 +631,7 @@ static inline flat_handle* flat_runtime_create(int32_t threads, int32_t step_thr
     config.device_allocator = &allocator;
   }
   if (sidbeam_runtime_create(&config, &runtime, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_RUNTIME, runtime);
+  return fl_box(FLAT_RUNTIME, runtime, fl_destroy_runtime);
 }
 
 #endif
@@ -674,6 +668,8 @@ static inline sidbeam_builder_config fl_builder_config(flat_in_i32 codes, int32_
   return config;
 }
 
+static inline void fl_destroy_builder(void* object) { sidbeam_builder_destroy((sidbeam_builder*)object); }
+
 /* codes [levels]; the rest as in sidbeam_builder_config; codebook may be NULL. */
 static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32 codes, int32_t variable_length,
                                                int32_t id_type, int32_t kinds, int32_t collisions, int32_t threads,
@@ -687,8 +683,9 @@ static inline flat_handle* flat_builder_create(flat_handle* runtime, flat_in_i32
   fl_clear(err);
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
-  handle = fl_box(FLAT_BUILDER, NULL);
+  handle = fl_box(FLAT_BUILDER, NULL, fl_destroy_builder);
   handle->levels = config.levels;
+  handle->id_type = id_type;
   config.progress = fl_progress;
   config.progress_context = handle;
   if (sidbeam_builder_create((sidbeam_runtime*)object, &config, &builder, err) == SIDBEAM_OK) {
@@ -773,15 +770,264 @@ static inline void flat_builder_write(flat_handle* builder, const char* path, si
   fl_leave(builder);
 }
 
-static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_error* err) {
-  sidbeam_index* index = NULL;
+#endif
+
+/* Streams of Arrow's, by their address. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_ARROW_H
+#define SIDBEAM_FLAT_ARROW_H
+
+/* What sidbeam_arrow_info says, in this order. */
+enum {
+  FLAT_ARROW_LEVELS,
+  FLAT_ARROW_SHORTEST,
+  FLAT_ARROW_ID_TYPE,
+  FLAT_ARROW_ITEMS,
+  FLAT_ARROW_PRIORITIES,
+  FLAT_ARROW_PAIRS,
+  FLAT_ARROW_COUNT
+};
+
+/* Releases a stream. Every call consumes one, those that fail included; this is for what fails before the call. */
+static inline void flat_arrow_release(int64_t address) {
+  struct ArrowArrayStream* stream = (struct ArrowArrayStream*)(intptr_t)address;
+  if (stream != NULL && stream->release != NULL) stream->release(stream);
+}
+
+/* 1 if it is missing or ends with NUL. */
+static inline int fl_terminated(sidbeam_error* err, const char* name, flat_in_bytes text) {
+  if (err->code == 0 && text.data != NULL && (text.count < 1 || text.data[text.count - 1] != 0))
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s does not end with NUL", name);
+  return err->code == 0;
+}
+
+/* Names end with NUL, those of `levels` each; none: NULL. `names` [SIDBEAM_MAX_LEVELS] is what the config refers to. */
+static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
+                                  flat_in_bytes item, flat_in_bytes priority, const char** names,
+                                  sidbeam_arrow_config* config, sidbeam_error* err) {
+  int64_t i = 0;
+  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "levels", levels) ||
+      !fl_terminated(err, "level_prefix", level_prefix) || !fl_terminated(err, "item", item) ||
+      !fl_terminated(err, "priority", priority))
+    return 0;
+  config->sid = sid.data;
+  config->level_prefix = level_prefix.data;
+  config->item = item.data;
+  config->priority = priority.data;
+  if (levels.data == NULL) return 1;
+  config->levels = names;
+  for (i = 0; i < levels.count; i += (int64_t)strlen(levels.data + i) + 1) {
+    if (config->level_count == SIDBEAM_MAX_LEVELS) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "levels has more than %d names", SIDBEAM_MAX_LEVELS);
+      return 0;
+    }
+    names[config->level_count++] = levels.data + i;
+  }
+  return 1;
+}
+
+/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
+static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
+                                             flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
+                                             flat_in_bytes priority, sidbeam_error* err) {
+  sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
+  const char* names[SIDBEAM_MAX_LEVELS];
+  int64_t pairs = 0;
+  void* object = NULL;
+  fl_clear(err);
+  if (fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+    object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) {
+    flat_arrow_release(stream);
+    return 0;
+  }
+  (void)!sidbeam_builder_add_arrow((sidbeam_builder*)object, (struct ArrowArrayStream*)(intptr_t)stream, &config,
+                                   &pairs, err);
+  fl_leave(builder);
+  return pairs;
+}
+
+/* out [FLAT_ARROW_COUNT]; codes [SIDBEAM_MAX_LEVELS] or none. */
+static inline void flat_arrow_inspect(int64_t stream, flat_in_bytes sid, flat_in_bytes levels,
+                                      flat_in_bytes level_prefix, flat_in_bytes item, flat_in_bytes priority,
+                                      flat_out_i64 out, flat_out_i32 codes, sidbeam_error* err) {
+  sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
+  sidbeam_arrow_info info = SIDBEAM_ARROW_INFO_INIT;
+  const char* names[SIDBEAM_MAX_LEVELS];
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_ARROW_COUNT) || !FLAT_NEED(err, codes, SIDBEAM_MAX_LEVELS) ||
+      !fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err)) {
+    flat_arrow_release(stream);
+    return;
+  }
+  if (sidbeam_arrow_inspect((struct ArrowArrayStream*)(intptr_t)stream, &config, codes.data, &info, err) != SIDBEAM_OK)
+    return;
+  out.data[FLAT_ARROW_LEVELS] = info.levels;
+  out.data[FLAT_ARROW_SHORTEST] = info.shortest;
+  out.data[FLAT_ARROW_ID_TYPE] = info.id_type;
+  out.data[FLAT_ARROW_ITEMS] = info.items;
+  out.data[FLAT_ARROW_PRIORITIES] = info.priorities;
+  out.data[FLAT_ARROW_PAIRS] = info.pairs;
+}
+
+#endif
+
+/* Catalogue files. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_IMPORT_H
+#define SIDBEAM_FLAT_IMPORT_H
+
+/* The texts of sidbeam_import_info; FLAT_IMPORT_FAMILY and those after it are the families of the levels. */
+enum { FLAT_IMPORT_FORMAT, FLAT_IMPORT_SUMMARY, FLAT_IMPORT_BEGIN_TOKENS, FLAT_IMPORT_END_TOKENS, FLAT_IMPORT_FAMILY };
+
+/* Where the numbers of sidbeam_import_info stand in an array of FLAT_IMPORT_COUNT. */
+enum {
+  FLAT_IMPORT_LEVELS,
+  FLAT_IMPORT_ROWS,
+  FLAT_IMPORT_VARIABLE_LENGTH,
+  FLAT_IMPORT_ID_TYPE,
+  FLAT_IMPORT_CODES_FROM_DATA,
+  FLAT_IMPORT_COUNT
+};
+
+static inline void fl_destroy_import(void* object) { fl_import_api->import_destroy((sidbeam_import*)object); }
+
+/* A place for what flat_import_open makes, so that the opening, a pass over the file, can be cancelled and watched as a
+ * build can: by flat_import_cancel and flat_import_get_progress. */
+static inline flat_handle* flat_import_create(void) { return fl_box(FLAT_IMPORT, NULL, fl_destroy_import); }
+
+/* Arguments as the fields of sidbeam_import_config; texts may be NULL. token_base -1: numbers are codes. */
+static inline void flat_import_open(flat_handle* import, const char* path, int32_t levels, flat_in_i32 codes,
+                                    int32_t variable_length, const char* format, const char* ids,
+                                    const char* item_column, const char* sid_columns, const char* priority_column,
+                                    const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
+                                    sidbeam_error* err) {
+  sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
+  sidbeam_import* opened = NULL;
+  fl_clear(err);
+  if (!fl_load_import(err) || (fl_share(import, FLAT_IMPORT, err) == NULL && err->code != 0)) return;
+  if (atomic_exchange(&import->busy, 1) != 0) {
+    fl_drop_user(import);
+    fl_fail(err, SIDBEAM_BAD_STATE, "import is in use by another thread");
+    return;
+  }
+  config.levels = levels;
+  config.codes = codes.data;
+  config.codes_count = codes.count > INT32_MAX ? INT32_MAX : (int32_t)codes.count;
+  config.variable_length = variable_length;
+  config.format = format;
+  config.ids = ids;
+  config.item_column = item_column;
+  config.sid_columns = sid_columns;
+  config.priority_column = priority_column;
+  config.token_pattern = token_pattern;
+  config.token_ids = token_base >= 0;
+  config.token_base = token_base >= 0 ? token_base : 0;
+  config.quotes = quotes;
+  config.text_ids = text_ids;
+  config.progress = fl_progress;
+  config.progress_context = import;
+  if (atomic_load(&import->object) != NULL) {
+    fl_fail(err, SIDBEAM_BAD_STATE, "import is open already");
+  } else if (fl_import_api->import_open(path, &config, &opened, err) == SIDBEAM_OK) {
+    atomic_store(&import->object, opened);
+  }
+  fl_leave(import);
+}
+
+static inline void* fl_enter_import(flat_handle* import, sidbeam_error* err) {
+  void* object = fl_enter(import, FLAT_IMPORT, err);
+  if (object == NULL && err->code == 0) {
+    fl_drop_user(import);
+    fl_fail(err, SIDBEAM_BAD_STATE, "import is not open");
+  }
+  return object;
+}
+
+/* numbers [FLAT_IMPORT_COUNT]; codes [SIDBEAM_MAX_LEVELS], or more for later libraries. */
+static inline void flat_import_get_info(flat_handle* import, flat_out_i64 numbers, flat_out_i32 codes,
+                                        sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
   void* object;
   fl_clear(err);
-  object = fl_enter(builder, FLAT_BUILDER, err);
-  if (object == NULL) return NULL;
-  (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
-  fl_leave(builder);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+  if (!FLAT_GIVEN(err, numbers, FLAT_IMPORT_COUNT)) return;
+  object = fl_enter_import(import, err);
+  if (object == NULL) return;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK &&
+      FLAT_GIVEN(err, codes, info.levels)) {
+    numbers.data[FLAT_IMPORT_LEVELS] = info.levels;
+    numbers.data[FLAT_IMPORT_ROWS] = info.rows;
+    numbers.data[FLAT_IMPORT_VARIABLE_LENGTH] = info.variable_length;
+    numbers.data[FLAT_IMPORT_ID_TYPE] = info.id_type;
+    numbers.data[FLAT_IMPORT_CODES_FROM_DATA] = info.codes_from_data;
+    memcpy(codes.data, info.codes, (size_t)info.levels * sizeof(int32_t));
+  }
+  fl_leave(import);
+}
+
+/* Copies as much of a text (FLAT_IMPORT_*) as fits; returns its length. */
+static inline int64_t flat_import_text(flat_handle* import, int32_t which, flat_out_bytes out, sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  int64_t length = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_enter_import(import, err);
+  if (object == NULL) return 0;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK) {
+    const char* text = NULL;
+    if (which == FLAT_IMPORT_FORMAT) text = info.format;
+    if (which == FLAT_IMPORT_SUMMARY) text = info.summary;
+    if (which == FLAT_IMPORT_BEGIN_TOKENS) text = info.begin_tokens;
+    if (which == FLAT_IMPORT_END_TOKENS) text = info.end_tokens;
+    if (which >= FLAT_IMPORT_FAMILY && which - FLAT_IMPORT_FAMILY < info.levels)
+      text = info.families[which - FLAT_IMPORT_FAMILY];
+    if (text == NULL) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "which is %d, expected a text of FLAT_IMPORT_*", which);
+    } else {
+      length = fl_text(out, text, (int64_t)strlen(text));
+    }
+  }
+  fl_leave(import);
+  return length;
+}
+
+static inline int fl_import_fits(sidbeam_import* import, const flat_handle* builder, sidbeam_error* err) {
+  static const char* const types[] = {"i64", "u64", "string"};
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  if (fl_import_api->import_get_info(import, &info, err) != SIDBEAM_OK) return 0;
+  if (info.levels != builder->levels)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "the file has SIDs of %d levels, expected %d, those of the builder",
+            info.levels, builder->levels);
+  else if (info.id_type != builder->id_type)
+    fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "the file has ids of the type %s, expected %s, that of the builder",
+            types[info.id_type], types[builder->id_type]);
+  return err->code == 0;
+}
+
+/* All rows of the file to a builder of the same levels and type of ids. */
+static inline void flat_import_add_to(flat_handle* import, flat_handle* builder, sidbeam_error* err) {
+  void *from, *to;
+  fl_clear(err);
+  from = fl_enter_import(import, err);
+  if (from == NULL) return;
+  to = fl_enter(builder, FLAT_BUILDER, err);
+  if (to != NULL) {
+    if (fl_import_fits((sidbeam_import*)from, builder, err))
+      (void)!fl_import_api->import_add_to((sidbeam_import*)from, (sidbeam_builder*)to, err);
+    fl_leave(builder);
+  }
+  fl_leave(import);
+}
+
+/* As flat_builder_get_progress and flat_builder_cancel. */
+static inline void flat_import_get_progress(flat_handle* import, flat_out_i64 out, sidbeam_error* err) {
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, 3) || !fl_is(import, FLAT_IMPORT, err)) return;
+  out.data[0] = atomic_load(&import->phase);
+  out.data[1] = atomic_load(&import->done);
+  out.data[2] = atomic_load(&import->total);
+}
+
+static inline void flat_import_cancel(flat_handle* import, int32_t cancel) {
+  if (import != NULL) atomic_store(&import->cancel, cancel);
 }
 
 #endif
@@ -824,6 +1070,19 @@ static inline int64_t flat_returned_loans(flat_out_i64 numbers) {
   return count;
 }
 
+static inline void fl_destroy_index(void* object) { sidbeam_index_release((sidbeam_index*)object); }
+
+static inline flat_handle* flat_builder_finish(flat_handle* builder, sidbeam_error* err) {
+  sidbeam_index* index = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_builder_finish((sidbeam_builder*)object, &index, err);
+  fl_leave(builder);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
+}
+
 static inline flat_handle* flat_index_open(flat_handle* runtime, const char* path, int32_t residency, int32_t verify,
                                            sidbeam_error* err) {
   sidbeam_open_config config = SIDBEAM_OPEN_CONFIG_INIT;
@@ -836,7 +1095,7 @@ static inline flat_handle* flat_index_open(flat_handle* runtime, const char* pat
   if (object == NULL) return NULL;
   (void)!sidbeam_index_open((sidbeam_runtime*)object, path, &config, &index, err);
   fl_drop_user(runtime);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
 }
 
 /* Opens bytes in memory, which stay borrowed until `loan` is among flat_returned_loans. With SIDBEAM_RESIDENCY_COPY, or
@@ -866,7 +1125,7 @@ static inline flat_handle* flat_index_open_memory(flat_handle* runtime, flat_in_
                                 &config, &index, err) != SIDBEAM_OK)
     free(lent);
   fl_drop_user(runtime);
-  return index == NULL ? NULL : fl_box(FLAT_INDEX, index);
+  return index == NULL ? NULL : fl_box(FLAT_INDEX, index, fl_destroy_index);
 }
 
 /* Where the numbers of sidbeam_index_info stand in an array of FLAT_INFO_COUNT; arrays are by level, of
@@ -954,6 +1213,30 @@ static inline void flat_index_verify(flat_handle* index, int32_t depth, sidbeam_
   if (object == NULL) return;
   (void)!sidbeam_index_verify((sidbeam_index*)object, depth, err);
   fl_drop_user(index);
+}
+
+/* Writes the index's file. */
+static inline void flat_index_write(flat_handle* index, const char* path, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_write((sidbeam_index*)object, path, err);
+  fl_drop_user(index);
+}
+
+/* Returns how many bytes the index's file has, of which as many as fit are written. */
+static inline int64_t flat_index_bytes(flat_handle* index, flat_out_bytes out, sidbeam_error* err) {
+  const void* data = NULL;
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  if (sidbeam_index_bytes((sidbeam_index*)object, &data, &bytes, err) == SIDBEAM_OK)
+    (void)fl_text(out, (const char*)data, bytes);
+  fl_drop_user(index);
+  return bytes;
 }
 
 static inline void fl_put_section(const sidbeam_section_info* info, int64_t* numbers, flat_out_bytes kind,
@@ -1131,6 +1414,8 @@ static inline void flat_index_unload(flat_handle* index, int32_t device_id, sidb
 #ifndef SIDBEAM_FLAT_PLAN_H
 #define SIDBEAM_FLAT_PLAN_H
 
+static inline void fl_destroy_plan(void* object) { sidbeam_plan_destroy((sidbeam_plan*)object); }
+
 static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error* err) {
   sidbeam_plan* plan = NULL;
   void* object;
@@ -1139,7 +1424,7 @@ static inline flat_handle* flat_builder_plan(flat_handle* builder, sidbeam_error
   if (object == NULL) return NULL;
   (void)!sidbeam_builder_plan((sidbeam_builder*)object, &plan, err);
   fl_leave(builder);
-  return plan == NULL ? NULL : fl_box(FLAT_PLAN, plan);
+  return plan == NULL ? NULL : fl_box(FLAT_PLAN, plan, fl_destroy_plan);
 }
 
 /* The arguments are those of flat_builder_create. */
@@ -1150,7 +1435,7 @@ static inline flat_handle* flat_plan_estimate(flat_in_i32 codes, int32_t variabl
   sidbeam_plan* plan = NULL;
   fl_clear(err);
   if (sidbeam_plan_estimate(&config, sids, &plan, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_PLAN, plan);
+  return fl_box(FLAT_PLAN, plan, fl_destroy_plan);
 }
 
 /* Where the numbers of sidbeam_plan_info stand in an array of FLAT_PLAN_COUNT; nodes are by level, of
@@ -1206,6 +1491,8 @@ static inline void flat_plan_get_section(flat_handle* plan, int64_t i, flat_out_
 #ifndef SIDBEAM_FLAT_CONSTRAINT_H
 #define SIDBEAM_FLAT_CONSTRAINT_H
 
+static inline void fl_destroy_constraint(void* object) { sidbeam_constraint_release((sidbeam_constraint*)object); }
+
 static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   sidbeam_constraint* constraint = NULL;
@@ -1214,7 +1501,7 @@ static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_er
   if (config.index == NULL) return NULL;
   (void)!sidbeam_constraint_create(&config, &constraint, err);
   fl_drop_user(index);
-  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint);
+  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint, fl_destroy_constraint);
 }
 
 /* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, of
@@ -1518,6 +1805,8 @@ static inline int fl_sampling(flat_in_i64 seeds, flat_in_i64 requests, flat_in_i
 #ifndef SIDBEAM_FLAT_SESSION_H
 #define SIDBEAM_FLAT_SESSION_H
 
+static inline void fl_destroy_session(void* object) { sidbeam_session_destroy((sidbeam_session*)object); }
+
 /* constraint may be NULL: slots then name theirs; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle* constraint, int32_t slots,
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
@@ -1547,7 +1836,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   if (config.constraint != NULL) fl_drop_user(constraint);
   fl_drop_user(runtime);
   if (session == NULL) return NULL;
-  flat_handle* handle = fl_box(FLAT_SESSION, session);
+  flat_handle* handle = fl_box(FLAT_SESSION, session, fl_destroy_session);
   handle->device_type = device_type;
   return handle;
 }
@@ -1874,6 +2163,10 @@ static inline int32_t fl_most_levels(const fl_constraints* constraints, sidbeam_
   return most;
 }
 
+static inline void fl_destroy_constraint_set(void* object) {
+  sidbeam_constraint_set_destroy((sidbeam_constraint_set*)object);
+}
+
 /* constraints: handles as numbers; vocabulary as fl_vocabulary has it. */
 static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat_in_i64 constraints,
                                                       flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
@@ -1896,7 +2189,7 @@ static inline flat_handle* flat_constraint_set_create(flat_handle* runtime, flat
     config.device_type = device_type;
     config.device_id = device_id;
     if (sidbeam_constraint_set_create((sidbeam_runtime*)object, &config, &set, err) == SIDBEAM_OK) {
-      handle = fl_box(FLAT_CONSTRAINT_SET, set);
+      handle = fl_box(FLAT_CONSTRAINT_SET, set, fl_destroy_constraint_set);
       handle->levels = fl_most_levels(&entered, err);
       handle->device_type = device_type;
     }
@@ -2055,6 +2348,8 @@ static inline void flat_constraint_set_sample(flat_handle* set, flat_in_i32 whic
 #ifndef SIDBEAM_FLAT_DISC_H
 #define SIDBEAM_FLAT_DISC_H
 
+static inline void fl_destroy_disc(void* object) { sidbeam_disc_destroy((sidbeam_disc*)object); }
+
 /* As in sidbeam_disc_config. */
 static inline flat_handle* flat_disc_create(flat_handle* runtime, int32_t results, int32_t rounds,
                                             int32_t without_replacement, int32_t attempts, int32_t side_by_side,
@@ -2074,7 +2369,7 @@ static inline flat_handle* flat_disc_create(flat_handle* runtime, int32_t result
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (sidbeam_disc_create((sidbeam_runtime*)object, &config, &disc, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_DISC, disc);
+    handle = fl_box(FLAT_DISC, disc, fl_destroy_disc);
     handle->results = results > 0 ? results : 1;
   }
   fl_drop_user(runtime);
@@ -2427,6 +2722,8 @@ static inline void flat_result_take(int64_t number, flat_out_i32 sids, flat_out_
 #ifndef SIDBEAM_FLAT_MODEL_H
 #define SIDBEAM_FLAT_MODEL_H
 
+static inline void fl_destroy_model(void* object) { fl_runner_api->model_release((sidbeam_model*)object); }
+
 /* base "": none. log_level -1: no log. */
 static inline flat_handle* flat_model_open(const char* folder, int32_t weights, int32_t device_type, int32_t device_id,
                                            const char* base, int32_t log_level, sidbeam_error* err) {
@@ -2441,7 +2738,7 @@ static inline flat_handle* flat_model_open(const char* folder, int32_t weights, 
   if (base != NULL && *base) config.base = base;
   if (log_level >= SIDBEAM_LOG_WARNING) config.log = fl_log_put; /* warnings are all that it says */
   if (fl_runner_api->model_open(folder, &config, &model, err) != SIDBEAM_OK) return NULL;
-  handle = fl_box(FLAT_MODEL, model);
+  handle = fl_box(FLAT_MODEL, model, fl_destroy_model);
   handle->device_type = device_type;
   return handle;
 }
@@ -2587,7 +2884,8 @@ static inline flat_handle* fl_make_runner(sidbeam_runtime* runtime, sidbeam_runn
     config->adjust = fl_adjust;
     config->adjust_context = made->events;
   }
-  if (fl_runner_api->runner_create(runtime, config, &made->runner, err) == SIDBEAM_OK) return fl_box(FLAT_RUNNER, made);
+  if (fl_runner_api->runner_create(runtime, config, &made->runner, err) == SIDBEAM_OK)
+    return fl_box(FLAT_RUNNER, made, fl_destroy_runner);
   fl_drop_events(made->events);
   free(made);
   return NULL;
@@ -2636,6 +2934,8 @@ static inline flat_handle* flat_runner_create(flat_handle* runtime, flat_handle*
   return handle;
 }
 
+static inline void fl_destroy_events(void* object) { fl_drop_events((fl_events*)object); }
+
 /* The runner's events, a handle of its own, which does not keep the runner. */
 static inline flat_handle* flat_runner_events(flat_handle* runner, sidbeam_error* err) {
   fl_runner* object;
@@ -2646,7 +2946,7 @@ static inline flat_handle* flat_runner_events(flat_handle* runner, sidbeam_error
   pthread_mutex_lock(&object->events->mutex);
   object->events->owners++;
   pthread_mutex_unlock(&object->events->mutex);
-  handle = fl_box(FLAT_EVENTS, object->events);
+  handle = fl_box(FLAT_EVENTS, object->events, fl_destroy_events);
   fl_drop_user(runner);
   return handle;
 }
@@ -2885,11 +3185,15 @@ enum {
 /* Lists of arrays in sidbeam_draft_weights. */
 enum { FLAT_DRAFT_LISTS = 7 };
 
+static inline void fl_destroy_draft_head(void* object) {
+  fl_runner_api->draft_head_release((sidbeam_draft_head*)object);
+}
+
 static inline flat_handle* flat_draft_head_open(const char* path, sidbeam_error* err) {
   sidbeam_draft_head* head = NULL;
   fl_clear(err);
   if (!fl_load_runner(err) || fl_runner_api->draft_head_open(path, NULL, &head, err) != SIDBEAM_OK) return NULL;
-  return fl_box(FLAT_DRAFT_HEAD, head);
+  return fl_box(FLAT_DRAFT_HEAD, head, fl_destroy_draft_head);
 }
 
 /* codes [SIDBEAM_MAX_LEVELS]. Copies as much of the codebook as fits; returns its length. */
@@ -2986,6 +3290,10 @@ static inline void flat_draft_head_write(const char* path, flat_in_i64 shape, fl
   (void)!fl_runner_api->draft_head_write(path, &weights, err);
 }
 
+static inline void fl_destroy_draft_decoder(void* object) {
+  fl_runner_api->draft_decoder_destroy((sidbeam_draft_decoder*)object);
+}
+
 /* As in sidbeam_draft_config; on the CPU runs take the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
@@ -3010,7 +3318,7 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   config.index = (sidbeam_index*)fl_share(index, FLAT_INDEX, err);
   if (err->code == 0 && fl_runner_api->draft_head_get_info(config.head, &info, err) == SIDBEAM_OK &&
       fl_runner_api->draft_decoder_create((sidbeam_runtime*)object, &config, &decoder, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_DRAFT_DECODER, decoder);
+    handle = fl_box(FLAT_DRAFT_DECODER, decoder, fl_destroy_draft_decoder);
     handle->levels = info.levels;
     handle->results = beams;
     handle->device_type = device_type;
@@ -3230,7 +3538,7 @@ static inline flat_handle* flat_output_layer_create(flat_memory weights, int64_t
   if (own == NULL) abort();
   if (fl_copy_layer(own, copy, &config, err) &&
       fl_runner_api->output_layer_create(&config, &own->layer, err) == SIDBEAM_OK)
-    return fl_box(FLAT_OUTPUT_LAYER, own);
+    return fl_box(FLAT_OUTPUT_LAYER, own, fl_destroy_output_layer);
   fl_destroy_output_layer(own);
   return NULL;
 }
@@ -3256,7 +3564,8 @@ static inline flat_handle* flat_hidden_create(flat_handle* session, flat_handle*
   config.layer = weights->layer;
   config.path = path;
   config.children = children;
-  if (fl_runner_api->hidden_create(&config, &own->hidden, err) == SIDBEAM_OK) return fl_box(FLAT_HIDDEN, own);
+  if (fl_runner_api->hidden_create(&config, &own->hidden, err) == SIDBEAM_OK)
+    return fl_box(FLAT_HIDDEN, own, fl_destroy_hidden);
   fl_destroy_hidden(own);
   return NULL;
 }
@@ -3376,7 +3685,7 @@ static inline flat_handle* flat_speculation_create(flat_handle* runtime, flat_ha
   own->draft = draft;
   if (err->code == 0 &&
       sidbeam_speculation_create((sidbeam_runtime*)object, &config, &own->speculation, err) == SIDBEAM_OK) {
-    handle = fl_box(FLAT_SPECULATION, own);
+    handle = fl_box(FLAT_SPECULATION, own, fl_destroy_speculation);
   } else {
     if (config.draft != NULL) fl_drop_user(draft);
     if (config.target != NULL) fl_drop_user(target);
@@ -3607,7 +3916,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_77dbbda3972740c8(void *_swig_go_0) {
+void _wrap_Swig_free_native_7404cf4ac641f266(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -3617,7 +3926,7 @@ void _wrap_Swig_free_native_77dbbda3972740c8(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_77dbbda3972740c8(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_7404cf4ac641f266(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -3630,7 +3939,7 @@ void *_wrap_Swig_malloc_native_77dbbda3972740c8(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3642,7 +3951,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3654,7 +3963,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3666,7 +3975,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3678,7 +3987,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3690,7 +3999,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3702,7 +4011,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3714,7 +4023,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3726,7 +4035,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3738,7 +4047,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3750,7 +4059,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3762,7 +4071,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3774,7 +4083,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_OK_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3786,7 +4095,7 @@ intgo _wrap_SIDBEAM_OK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3798,7 +4107,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3810,7 +4119,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3822,7 +4131,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3834,7 +4143,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3846,7 +4155,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3858,7 +4167,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3870,7 +4179,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3882,7 +4191,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3894,7 +4203,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3906,7 +4215,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3918,7 +4227,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3930,7 +4239,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3942,7 +4251,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -3954,7 +4263,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_77dbbda3972740c8() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_77dbbda3972740c8() {
+_goslice_ _wrap_sidbeam_version_native_7404cf4ac641f266() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -3968,7 +4277,7 @@ _goslice_ _wrap_sidbeam_version_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8() {
+intgo _wrap_sidbeam_abi_version_native_7404cf4ac641f266() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -3979,7 +4288,7 @@ intgo _wrap_sidbeam_abi_version_native_77dbbda3972740c8() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_77dbbda3972740c8(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_7404cf4ac641f266(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -3995,7 +4304,7 @@ _goslice_ _wrap_sidbeam_status_name_native_77dbbda3972740c8(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_77dbbda3972740c8() {
+_goslice_ _wrap_sidbeam_cpu_target_native_7404cf4ac641f266() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4009,7 +4318,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_77dbbda3972740c8() {
+long long _wrap_FLAT_BROADCAST_native_7404cf4ac641f266() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4020,7 +4329,7 @@ long long _wrap_FLAT_BROADCAST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4032,7 +4341,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4044,7 +4353,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4056,7 +4365,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4068,7 +4377,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4080,7 +4389,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4092,7 +4401,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4104,7 +4413,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4116,7 +4425,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4128,7 +4437,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4140,7 +4449,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4152,7 +4461,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4164,7 +4473,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4176,7 +4485,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4188,7 +4497,67 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_PHASE_SURVEY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_PHASE_READ;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_QUOTES_AUTO;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_QUOTES_RFC4180;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_QUOTES_TEXT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4200,7 +4569,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4212,7 +4581,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4224,7 +4593,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4236,7 +4605,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4248,7 +4617,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4260,7 +4629,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4272,7 +4641,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4284,7 +4653,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4296,7 +4665,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4308,7 +4677,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4320,7 +4689,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4332,7 +4701,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4344,7 +4713,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4356,7 +4725,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4368,7 +4737,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4380,7 +4749,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4392,7 +4761,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4404,7 +4773,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4416,7 +4785,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4428,7 +4797,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4440,7 +4809,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4452,7 +4821,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4464,7 +4833,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4476,7 +4845,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4488,7 +4857,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4500,7 +4869,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4512,7 +4881,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4524,7 +4893,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4536,7 +4905,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4548,7 +4917,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4560,7 +4929,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4572,7 +4941,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4584,7 +4953,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4596,7 +4965,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4608,7 +4977,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4620,7 +4989,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4632,7 +5001,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4644,7 +5013,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4656,7 +5025,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4668,7 +5037,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4680,7 +5049,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4692,7 +5061,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNTIME_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4704,7 +5073,7 @@ intgo _wrap_FLAT_RUNTIME_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BUILDER_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4716,7 +5085,7 @@ intgo _wrap_FLAT_BUILDER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INDEX_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4728,7 +5097,7 @@ intgo _wrap_FLAT_INDEX_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4740,7 +5109,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SESSION_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4752,7 +5121,7 @@ intgo _wrap_FLAT_SESSION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4764,7 +5133,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4776,7 +5145,7 @@ intgo _wrap_FLAT_PLAN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DISC_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4788,7 +5157,7 @@ intgo _wrap_FLAT_DISC_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4800,7 +5169,7 @@ intgo _wrap_FLAT_MODEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4812,7 +5181,7 @@ intgo _wrap_FLAT_RUNNER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4824,7 +5193,7 @@ intgo _wrap_FLAT_EVENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4836,7 +5205,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4848,7 +5217,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4860,7 +5229,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4872,7 +5241,7 @@ intgo _wrap_FLAT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4884,7 +5253,19 @@ intgo _wrap_FLAT_SPECULATION_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_IMPORT_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_7404cf4ac641f266() {
   long long result;
   long long _swig_go_result;
   
@@ -4895,7 +5276,7 @@ long long _wrap_FLAT_CLOSED_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_close_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4907,7 +5288,7 @@ void _wrap_flat_close_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -4922,7 +5303,7 @@ intgo _wrap_flat_is_closed_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4934,7 +5315,7 @@ void _wrap_flat_free_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -4950,7 +5331,7 @@ void _wrap_flat_view_retain_native_77dbbda3972740c8(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -4962,7 +5343,7 @@ void _wrap_flat_view_release_native_77dbbda3972740c8(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -4974,7 +5355,7 @@ void _wrap_flat_check_abi_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4986,7 +5367,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -4998,7 +5379,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_flat_log_take_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5014,7 +5395,7 @@ intgo _wrap_flat_log_take_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_77dbbda3972740c8(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_7404cf4ac641f266(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5059,7 +5440,7 @@ flat_handle *_wrap_flat_runtime_create_native_77dbbda3972740c8(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5108,7 +5489,7 @@ flat_handle *_wrap_flat_builder_create_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5129,7 +5510,7 @@ void _wrap_flat_builder_get_progress_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5143,7 +5524,7 @@ void _wrap_flat_builder_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5183,7 +5564,7 @@ void _wrap_flat_builder_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5228,7 +5609,7 @@ void _wrap_flat_builder_add_named_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5258,7 +5639,7 @@ void _wrap_flat_builder_set_metadata_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5281,7 +5662,544 @@ void _wrap_flat_builder_write_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+intgo _wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_SHORTEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_ID_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_PRIORITIES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_PAIRS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ARROW_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_arrow_release_native_7404cf4ac641f266(long long _swig_go_0) {
+  int64_t arg1 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  
+  flat_arrow_release(arg1);
+  
+}
+
+
+long long _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_in_bytes arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_bytes arg5 ;
+  flat_in_bytes arg6 ;
+  flat_in_bytes arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_arrow_inspect_native_7404cf4ac641f266(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+  int64_t arg1 ;
+  flat_in_bytes arg2 ;
+  flat_in_bytes arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_bytes arg5 ;
+  flat_in_bytes arg6 ;
+  flat_out_i64 arg7 ;
+  flat_out_i32 arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  
+  arg1 = (int64_t)_swig_go_0; 
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  flat_arrow_inspect(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+}
+
+
+intgo _wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_FORMAT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_SUMMARY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_BEGIN_TOKENS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_END_TOKENS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_FAMILY;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_LEVELS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_ROWS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_VARIABLE_LENGTH;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_ID_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_CODES_FROM_DATA;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_import_create_native_7404cf4ac641f266() {
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  
+  result = (flat_handle *)flat_import_create();
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_import_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  flat_in_i32 arg4 ;
+  int32_t arg5 ;
+  char *arg6 = (char *) 0 ;
+  char *arg7 = (char *) 0 ;
+  char *arg8 = (char *) 0 ;
+  char *arg9 = (char *) 0 ;
+  char *arg10 = (char *) 0 ;
+  char *arg11 = (char *) 0 ;
+  int64_t arg12 ;
+  int32_t arg13 ;
+  int32_t arg14 ;
+  sidbeam_error *arg15 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  arg5 = (int32_t)_swig_go_4; 
+  
+  arg6 = (char *)malloc(_swig_go_5.n + 1);
+  memcpy(arg6, _swig_go_5.p, _swig_go_5.n);
+  arg6[_swig_go_5.n] = '\0';
+  
+  
+  arg7 = (char *)malloc(_swig_go_6.n + 1);
+  memcpy(arg7, _swig_go_6.p, _swig_go_6.n);
+  arg7[_swig_go_6.n] = '\0';
+  
+  
+  arg8 = (char *)malloc(_swig_go_7.n + 1);
+  memcpy(arg8, _swig_go_7.p, _swig_go_7.n);
+  arg8[_swig_go_7.n] = '\0';
+  
+  
+  arg9 = (char *)malloc(_swig_go_8.n + 1);
+  memcpy(arg9, _swig_go_8.p, _swig_go_8.n);
+  arg9[_swig_go_8.n] = '\0';
+  
+  
+  arg10 = (char *)malloc(_swig_go_9.n + 1);
+  memcpy(arg10, _swig_go_9.p, _swig_go_9.n);
+  arg10[_swig_go_9.n] = '\0';
+  
+  
+  arg11 = (char *)malloc(_swig_go_10.n + 1);
+  memcpy(arg11, _swig_go_10.p, _swig_go_10.n);
+  arg11[_swig_go_10.n] = '\0';
+  
+  arg12 = (int64_t)_swig_go_11; 
+  arg13 = (int32_t)_swig_go_12; 
+  arg14 = (int32_t)_swig_go_13; 
+  {
+    arg15 = (sidbeam_error*)_swig_go_14.array; 
+  }
+  
+  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,arg15);
+  
+  free(arg2); 
+  free(arg6); 
+  free(arg7); 
+  free(arg8); 
+  free(arg9); 
+  free(arg10); 
+  free(arg11); 
+}
+
+
+void _wrap_flat_import_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  flat_out_i32 arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_import_get_info(arg1,arg2,arg3,arg4);
+  
+}
+
+
+long long _wrap_flat_import_text_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_out_bytes arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  result = (int64_t)flat_import_text(arg1,arg2,arg3,arg4);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_import_add_to_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_import_add_to(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_import_get_progress_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_import_get_progress(arg1,arg2,arg3);
+  
+}
+
+
+void _wrap_flat_import_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  
+  flat_import_cancel(arg1,arg2);
+  
+}
+
+
+long long _wrap_flat_returned_loans_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
+  flat_out_i64 arg1 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    (&arg1)->data = _swig_go_0.array;
+    (&arg1)->count = _swig_go_0.len;
+  }
+  
+  result = (int64_t)flat_returned_loans(arg1);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_builder_finish_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -5302,23 +6220,7 @@ flat_handle *_wrap_flat_builder_finish_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-long long _wrap_flat_returned_loans_native_77dbbda3972740c8(_goslice_ _swig_go_0) {
-  flat_out_i64 arg1 ;
-  int64_t result;
-  long long _swig_go_result;
-  
-  {
-    (&arg1)->data = _swig_go_0.array;
-    (&arg1)->count = _swig_go_0.len;
-  }
-  
-  result = (int64_t)flat_returned_loans(arg1);
-  _swig_go_result = result; 
-  return _swig_go_result;
-}
-
-
-flat_handle *_wrap_flat_index_open_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -5350,7 +6252,7 @@ flat_handle *_wrap_flat_index_open_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -5382,7 +6284,7 @@ flat_handle *_wrap_flat_index_open_memory_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5394,7 +6296,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5406,7 +6308,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5418,7 +6320,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5430,7 +6332,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5442,7 +6344,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5454,7 +6356,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5466,7 +6368,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5478,7 +6380,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5490,7 +6392,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5502,7 +6404,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5514,7 +6416,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5526,7 +6428,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5538,7 +6440,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5550,7 +6452,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5562,7 +6464,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5574,7 +6476,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5586,7 +6488,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_CODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5598,7 +6500,7 @@ intgo _wrap_FLAT_INFO_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5610,7 +6512,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_NODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5622,7 +6524,7 @@ intgo _wrap_FLAT_INFO_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -5634,7 +6536,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_index_peek_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5663,7 +6565,7 @@ void _wrap_flat_index_peek_native_77dbbda3972740c8(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -5689,7 +6591,7 @@ void _wrap_flat_index_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5707,7 +6609,54 @@ void _wrap_flat_index_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_index_write(arg1,(char const *)arg2,arg3);
+  
+  free(arg2); 
+}
+
+
+long long _wrap_flat_index_bytes_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_bytes arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_index_bytes(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_index_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5740,7 +6689,7 @@ void _wrap_flat_index_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5773,7 +6722,7 @@ void _wrap_flat_index_get_metadata_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5797,7 +6746,7 @@ long long _wrap_flat_index_codebook_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -5830,7 +6779,7 @@ void _wrap_flat_index_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -5863,7 +6812,7 @@ void _wrap_flat_index_find_sids_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -5889,7 +6838,7 @@ void _wrap_flat_index_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -5923,7 +6872,7 @@ long long _wrap_flat_index_children_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -5951,7 +6900,7 @@ void _wrap_flat_index_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -5974,7 +6923,7 @@ void _wrap_flat_index_get_upload_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5992,7 +6941,7 @@ void _wrap_flat_index_unload_native_77dbbda3972740c8(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6013,7 +6962,7 @@ flat_handle *_wrap_flat_builder_plan_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_77dbbda3972740c8(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_7404cf4ac641f266(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6043,7 +6992,7 @@ flat_handle *_wrap_flat_plan_estimate_native_77dbbda3972740c8(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6055,7 +7004,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6067,7 +7016,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6079,7 +7028,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6091,7 +7040,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6103,7 +7052,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6115,7 +7064,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6127,7 +7076,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6139,7 +7088,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_plan_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6160,7 +7109,7 @@ void _wrap_flat_plan_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6193,7 +7142,7 @@ void _wrap_flat_plan_get_section_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6214,7 +7163,7 @@ flat_handle *_wrap_flat_constraint_create_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6226,7 +7175,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6238,7 +7187,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6250,7 +7199,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6262,7 +7211,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6274,7 +7223,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6286,7 +7235,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6298,7 +7247,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6324,7 +7273,7 @@ void _wrap_flat_constraint_get_info_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6347,7 +7296,7 @@ void _wrap_flat_index_item_rows_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -6389,7 +7338,7 @@ void _wrap_flat_index_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -6415,7 +7364,7 @@ void _wrap_flat_index_item_ordinals_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -6446,7 +7395,7 @@ void _wrap_flat_index_item_ids_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6475,7 +7424,7 @@ long long _wrap_flat_index_item_names_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -6503,7 +7452,7 @@ long long _wrap_flat_index_find_item_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -6563,7 +7512,7 @@ flat_handle *_wrap_flat_session_create_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6654,7 +7603,7 @@ void _wrap_flat_session_start_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -6723,7 +7672,7 @@ void _wrap_flat_session_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6761,7 +7710,7 @@ long long _wrap_flat_session_children_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6773,7 +7722,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6785,7 +7734,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6797,7 +7746,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6809,7 +7758,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6821,7 +7770,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6833,7 +7782,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6845,7 +7794,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6857,7 +7806,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6869,7 +7818,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6881,7 +7830,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6893,7 +7842,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6905,7 +7854,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6917,7 +7866,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6929,7 +7878,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6941,7 +7890,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -6953,7 +7902,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_session_get_beams_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6974,7 +7923,7 @@ void _wrap_flat_session_get_beams_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -6997,7 +7946,7 @@ void _wrap_flat_session_fetch_native_77dbbda3972740c8(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7058,7 +8007,7 @@ void _wrap_flat_session_get_items_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7083,7 +8032,7 @@ void _wrap_flat_session_stop_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7095,7 +8044,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7107,7 +8056,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7119,7 +8068,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7131,7 +8080,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7143,7 +8092,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7155,7 +8104,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7167,7 +8116,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_session_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7188,7 +8137,7 @@ void _wrap_flat_session_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_COUNTERS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7200,7 +8149,7 @@ intgo _wrap_FLAT_COUNTERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7212,7 +8161,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_77dbbda3972740c8() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7241,7 +8190,7 @@ long long _wrap_flat_session_get_counters_native_77dbbda3972740c8(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -7288,7 +8237,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_77dbbda3972740c8(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -7330,7 +8279,7 @@ void _wrap_flat_constraint_set_prefixes_native_77dbbda3972740c8(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7375,7 +8324,7 @@ void _wrap_flat_constraint_set_advance_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7421,7 +8370,7 @@ void _wrap_flat_constraint_set_mask_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7458,7 +8407,7 @@ void _wrap_flat_constraint_set_bitmask_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7523,7 +8472,7 @@ void _wrap_flat_constraint_set_topk_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -7621,7 +8570,7 @@ void _wrap_flat_constraint_set_sample_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7656,7 +8605,7 @@ flat_handle *_wrap_flat_disc_create_native_77dbbda3972740c8(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7680,7 +8629,7 @@ long long _wrap_flat_disc_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -7718,7 +8667,7 @@ void _wrap_flat_disc_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7769,7 +8718,7 @@ void _wrap_flat_disc_get_native_77dbbda3972740c8(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_END_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7781,7 +8730,7 @@ intgo _wrap_FLAT_EVENT_END_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7793,7 +8742,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7805,7 +8754,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7817,7 +8766,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7829,7 +8778,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7841,7 +8790,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7853,7 +8802,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7865,7 +8814,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7877,7 +8826,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7889,7 +8838,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7901,7 +8850,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7913,7 +8862,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7925,7 +8874,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7937,7 +8886,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7949,7 +8898,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7961,7 +8910,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7973,7 +8922,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7985,7 +8934,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -7997,7 +8946,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8009,7 +8958,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8021,7 +8970,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8033,7 +8982,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8045,7 +8994,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8057,7 +9006,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8069,7 +9018,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8081,7 +9030,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8093,7 +9042,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8105,7 +9054,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8117,7 +9066,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8129,7 +9078,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8141,7 +9090,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8153,7 +9102,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_flat_events_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8177,7 +9126,7 @@ intgo _wrap_flat_events_next_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -8197,7 +9146,7 @@ void _wrap_flat_adjust_answer_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_7404cf4ac641f266(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -8226,7 +9175,7 @@ void _wrap_flat_result_take_native_77dbbda3972740c8(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_7404cf4ac641f266(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8265,7 +9214,7 @@ flat_handle *_wrap_flat_model_open_native_77dbbda3972740c8(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8277,7 +9226,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8289,7 +9238,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8301,7 +9250,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8313,7 +9262,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8325,7 +9274,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8337,7 +9286,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8349,7 +9298,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8361,7 +9310,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8373,7 +9322,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8385,7 +9334,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8397,7 +9346,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8409,7 +9358,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8421,7 +9370,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_model_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8447,7 +9396,7 @@ void _wrap_flat_model_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8459,7 +9408,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8471,7 +9420,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8483,7 +9432,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8495,7 +9444,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8507,7 +9456,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8519,7 +9468,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8531,7 +9480,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8543,7 +9492,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8555,7 +9504,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8567,7 +9516,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8579,7 +9528,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8591,7 +9540,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8603,7 +9552,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8615,7 +9564,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8627,7 +9576,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8639,7 +9588,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8651,7 +9600,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8663,7 +9612,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8675,7 +9624,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -8748,7 +9697,7 @@ flat_handle *_wrap_flat_runner_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -8769,7 +9718,7 @@ flat_handle *_wrap_flat_runner_events_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8818,7 +9767,7 @@ void _wrap_flat_runner_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -8865,7 +9814,7 @@ long long _wrap_flat_runner_submit_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8883,7 +9832,7 @@ void _wrap_flat_runner_cancel_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8904,7 +9853,7 @@ intgo _wrap_flat_runner_drain_native_77dbbda3972740c8(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8916,7 +9865,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8928,7 +9877,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8940,7 +9889,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8952,7 +9901,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8964,7 +9913,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8976,7 +9925,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -8988,7 +9937,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9000,7 +9949,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9012,7 +9961,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9024,7 +9973,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9036,7 +9985,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9048,7 +9997,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9060,7 +10009,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9072,7 +10021,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9084,7 +10033,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9096,7 +10045,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9108,7 +10057,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9120,7 +10069,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9132,7 +10081,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9144,7 +10093,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9156,7 +10105,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9168,7 +10117,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9180,7 +10129,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9192,7 +10141,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9204,7 +10153,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9225,7 +10174,7 @@ void _wrap_flat_runner_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -9241,7 +10190,7 @@ void _wrap_flat_runner_close_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9253,7 +10202,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9265,7 +10214,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9277,7 +10226,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9289,7 +10238,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9301,7 +10250,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9313,7 +10262,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9325,7 +10274,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9337,7 +10286,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9349,7 +10298,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9361,7 +10310,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9373,7 +10322,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9385,7 +10334,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_77dbbda3972740c8() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -9409,7 +10358,7 @@ flat_handle *_wrap_flat_draft_head_open_native_77dbbda3972740c8(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -9443,7 +10392,7 @@ long long _wrap_flat_draft_head_get_info_native_77dbbda3972740c8(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -9491,7 +10440,7 @@ void _wrap_flat_draft_head_write_native_77dbbda3972740c8(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9534,7 +10483,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_77dbbda3972740c8(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -9609,7 +10558,7 @@ void _wrap_flat_draft_decoder_run_native_77dbbda3972740c8(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_START_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9621,7 +10570,7 @@ intgo _wrap_FLAT_DRAFT_START_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9633,7 +10582,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9645,7 +10594,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9657,7 +10606,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9669,7 +10618,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9681,7 +10630,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9693,7 +10642,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9705,7 +10654,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9717,7 +10666,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -9776,7 +10725,7 @@ void _wrap_flat_draft_decoder_enqueue_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_7404cf4ac641f266(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9820,7 +10769,7 @@ flat_handle *_wrap_flat_output_layer_create_native_77dbbda3972740c8(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -9849,7 +10798,7 @@ flat_handle *_wrap_flat_hidden_create_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9913,7 +10862,7 @@ void _wrap_flat_hidden_step_native_77dbbda3972740c8(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9925,7 +10874,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9937,7 +10886,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9949,7 +10898,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9961,7 +10910,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9973,7 +10922,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9985,7 +10934,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -9997,7 +10946,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10009,7 +10958,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10021,7 +10970,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -10047,7 +10996,7 @@ void _wrap_flat_hidden_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10080,7 +11029,7 @@ flat_handle *_wrap_flat_speculation_create_native_77dbbda3972740c8(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -10106,7 +11055,7 @@ long long _wrap_flat_speculation_begin_native_77dbbda3972740c8(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10118,7 +11067,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10130,7 +11079,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_NODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10142,7 +11091,7 @@ intgo _wrap_FLAT_TREE_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10154,7 +11103,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10166,7 +11115,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10178,7 +11127,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10190,7 +11139,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10202,7 +11151,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_CODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10214,7 +11163,7 @@ intgo _wrap_FLAT_TREE_CODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10226,7 +11175,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10238,7 +11187,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10250,7 +11199,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10262,7 +11211,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10274,7 +11223,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10286,7 +11235,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10298,7 +11247,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10319,7 +11268,7 @@ void _wrap_flat_speculation_get_tree_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10335,7 +11284,7 @@ void _wrap_flat_speculation_add_native_77dbbda3972740c8(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -10358,7 +11307,7 @@ void _wrap_flat_speculation_get_mask_native_77dbbda3972740c8(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -10401,7 +11350,7 @@ void _wrap_flat_speculation_verify_native_77dbbda3972740c8(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10413,7 +11362,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10425,7 +11374,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10437,7 +11386,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10449,7 +11398,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10461,7 +11410,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10473,7 +11422,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10494,7 +11443,7 @@ void _wrap_flat_speculation_get_stats_native_77dbbda3972740c8(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -10530,7 +11479,7 @@ void _wrap_flat_relaxed_draw_native_77dbbda3972740c8(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10542,7 +11491,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10554,7 +11503,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10566,7 +11515,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_77dbbda3972740c8() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266() {
   int result;
   intgo _swig_go_result;
   
@@ -10578,7 +11527,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_77dbbda3972740c8() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_77dbbda3972740c8(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;
