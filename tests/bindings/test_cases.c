@@ -51,12 +51,11 @@ static flat_in_i64 handles_of(int64_t* numbers) {
 static void start(void) {
   int64_t numbers[64];
   const flat_in_i32 slots = in_i32("slots"), prefixes = in_i32("prefixes");
-  flat_session_start(state.session, slots, slots.count, handles_of(numbers), in_i32("widths"),
-                     i32_of("width_levels"), prefixes, in_i32("prefix_lengths"),
-                     prefixes.data == NULL ? 0 : number_of(now, "prefix_stride"), in_f32("inverse_temperatures"),
-                     in_f32("soft_caps"), 0, in_i64("seeds"), in_i64("requests"), in_i64("draws"),
-                     find_field(now, "draw_stride", FIELD_I64) ? number_of(now, "draw_stride") : 0, in_i32("top_ks"),
-                     in_f32("top_ps"), in_f32("noise_scales"), &err);
+  flat_session_start(state.session, slots, slots.count, handles_of(numbers), in_i32("widths"), i32_of("width_levels"),
+                     prefixes, in_i32("prefix_lengths"), prefixes.data == NULL ? 0 : number_of(now, "prefix_stride"),
+                     in_f32("inverse_temperatures"), in_f32("soft_caps"), 0, in_i64("seeds"), in_i64("requests"),
+                     in_i64("draws"), find_field(now, "draw_stride", FIELD_I64) ? number_of(now, "draw_stride") : 0,
+                     in_i32("top_ks"), in_f32("top_ps"), in_f32("noise_scales"), &err);
 }
 
 static void step(void) {
