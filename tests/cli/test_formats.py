@@ -354,7 +354,8 @@ class BadFiles(Bad):
         self.bad("a.csv':2: a quote that does not end", "a.csv", 'item,sid\n1,"2\n', "--quotes", "rfc4180")
         self.bad("a.csv':4: text after a closing quote", "a.csv", 'item,sid\n"1\n",2\n1,"2"3\n', "--quotes", "rfc4180")
         self.misused("go with lcrec, records, jsonl, csv and npz, not npy", "build",
-                     "--input", self.write("a.npy", npy("|u1", (1, 1), [0])), "--output", self.path("x"), "--item-column", "id")
+                     "--input", self.write("a.npy", npy("|u1", (1, 1), [0])), "--output", self.path("x"),
+                     "--item-column", "id")
 
     def test_npy(self):
         good = npy("<i4", (2, 2), [0, 1, 2, 3])
