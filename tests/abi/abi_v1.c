@@ -1,7 +1,8 @@
 /* ABI version 1 is a promise: every public struct keeps its fields where they are and only grows at its end, constants
  * keep their numbers, and the table for hosts that dlopen its order. Most of this is checked by compiling it (C11, for
  * _Static_assert; 64-bit hosts); the program then checks that each entry of the loaded table is the function of its
- * name. With SIDBEAM_RUNNER it is about the runner's library, with SIDBEAM_IMPORT about the importers'. SPDX-License-Identifier: Apache-2.0 */
+ * name. With SIDBEAM_RUNNER it is about the runner's library, with SIDBEAM_IMPORT about the importers'.
+ * SPDX-License-Identifier: Apache-2.0 */
 #ifdef SIDBEAM_RUNNER
 #include <sidbeam/runner_api.h>
 #define FROZEN "runner_v1.inc"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Compares with symbols.txt, or for the other libraries with symbols_runner.txt and symbols_import.txt: the functions that the headers
-# declare, the entries of the table for hosts that dlopen, and, if a library is given, its exports.
+# Compares with symbols.txt, or for the other libraries with symbols_runner.txt and symbols_import.txt: the functions
+# that the headers declare, the entries of the table for hosts that dlopen, and, if a library is given, its exports.
 #   check_symbols.sh core|runner|import INCLUDE_FOLDER [LIBRARY]
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail

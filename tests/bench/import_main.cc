@@ -4,8 +4,8 @@
 //   bench_import --table NAME[,NAME..] [--quick] [--json FILE] [--rows N] [--dir FOLDER]
 //
 // A figure is of one core's CPU time, so that it holds on a machine that does other work too. Reading is what
-// sidbeam_import_open() does: every row is parsed, checked and surveyed; the reading that follows, into a builder, parses
-// and checks the same way. Files are made in FOLDER ($TMPDIR or the system's) and removed.
+// sidbeam_import_open() does: every row is parsed, checked and surveyed; the reading that follows, into a builder,
+// parses and checks the same way. Files are made in FOLDER ($TMPDIR or the system's) and removed.
 // SPDX-License-Identifier: Apache-2.0
 #include <sidbeam/import.h>
 #include <simdjson.h>

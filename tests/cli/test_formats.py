@@ -233,8 +233,8 @@ class BadRows(Bad):
         self.bad("a.json':1: item '7': token 'x_' at level 0 has no code, expected one such as '<a_236>'", "a.json",
                  '{"7":["x_"]}')
         self.bad("item '7': code 9 at level 1, expected 0..3", "a.json", '{"7":["<a_0>","<b_9>"]}', *CODES)
-        self.bad("a.csv':3: item '2': token '2x' at level 1, expected one of the family a plain number, as '2'", "a.csv",
-                 "item,sid\n1,1 2\n2,1 2x\n")
+        self.bad("a.csv':3: item '2': token '2x' at level 1, expected a plain number, as '2' (item '1', line 2)",
+                 "a.csv", "item,sid\n1,1 2\n2,1 2x\n")
         self.bad("a.csv':2: item '1': an empty token, expected a code", "a.csv", "item,sid\n1,1-2-\n")
         self.bad("a.csv':2: item '1': code -2 at level 0", "a.csv", "item,sid\n1,-2\n")
         self.bad("a.csv':3: item '2': token '<a_>' at level 1, expected one of the family <b_*>", "a.csv",
@@ -352,8 +352,9 @@ class BadFiles(Bad):
         self.bad("a.csv':3: 3 fields, expected 2 as in the first line", "a.csv", "item,sid\n1,2\n1,2,3\n")
         self.bad("a.csv':2: a quote that does not end", "a.csv", 'item,sid\n1,"2\n', "--quotes", "rfc4180")
         self.bad("a.csv':4: text after a closing quote", "a.csv", 'item,sid\n"1\n",2\n1,"2"3\n', "--quotes", "rfc4180")
-        self.misused("go with lcrec, records, jsonl, csv and npz, not npy", "build", "--input", self.write("a.npy", npy("|u1", (1, 1), [0])),
-                     "--output", self.path("x"), "--item-column", "id")
+        array = self.write("a.npy", npy("|u1", (1, 1), [0]))
+        self.misused("go with lcrec, records, jsonl, csv and npz, not npy", "build", "--input", array, "--output",
+                     self.path("x"), "--item-column", "id")
 
     def test_npy(self):
         good = npy("<i4", (2, 2), [0, 1, 2, 3])

@@ -20,7 +20,8 @@ build() {
   shift
   cmake --preset fuzz -B "$folder" "${launcher[@]}" "$@" >/dev/null
   cmake --build "$folder" -j "${SIDBEAM_JOBS:-$(nproc)}" \
-    --target make_corpus fuzz_files fuzz_tool fuzz_import fuzz_abi fuzz_runner fuzz_numeric fuzz_model fuzz_draft -- --quiet
+    --target make_corpus fuzz_files fuzz_tool fuzz_import fuzz_abi fuzz_runner fuzz_numeric fuzz_model fuzz_draft \
+    -- --quiet
 }
 build build/fuzz
 case " $* " in
