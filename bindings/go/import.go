@@ -54,8 +54,8 @@ type ImportInfo struct {
 }
 
 // IndexFromFile builds an index in memory of a catalogue file: JSON objects and lists, JSON lines, CSV and TSV, .npy
-// and .npz, told by their content. Of build, Codes, VariableLength and IDType are the file's. The families of its tokens
-// are in the index's metadata. Errors: those of Builder.AddFile and Builder.Finish.
+// and .npz, told by their content. Of build, Codes, VariableLength and IDType are the file's. The families of its
+// tokens are in the index's metadata. Errors: those of Builder.AddFile and Builder.Finish.
 func IndexFromFile(ctx context.Context, path string, config ImportConfig, build BuilderConfig) (*Index, error) {
 	file, err := openImport(ctx, path, config, false)
 	if err != nil {
