@@ -73,6 +73,7 @@ bool JsonLine::scan_string(std::string_view* text) {
 
 // An integer of up to 18 digits.
 bool JsonLine::scan_number(int64_t* number) {
+  constexpr int kMostDigits = 18;
   const char* at = at_;
   const bool negative = *at == '-';
   if (negative) ++at;
@@ -80,10 +81,11 @@ bool JsonLine::scan_number(int64_t* number) {
   int digits = 0;
   int64_t value = short_number(at, &digits);
   if (digits == 8) {
-    for (digits = 0; digits <= 18 && is_digit(at[digits]); ++digits) value = value * 10 + (at[digits] - '0');
+    for (digits = 0; digits < kMostDigits && is_digit(at[digits]); ++digits) value = value * 10 + (at[digits] - '0');
+    if (is_digit(at[digits])) return false;
   }
   at += digits;
-  if (digits == 0 || digits > 18 || (*begin == '0' && digits > 1)) return false;
+  if (digits == 0 || (*begin == '0' && digits > 1)) return false;
   at_ = at;
   const char next = at < end_ ? *at : '\0';
   if (next != ',' && next != '}' && next != ']' && next != ' ') return false;

@@ -338,11 +338,10 @@ void Sids::close(Batch& batch) {
 }
 
 void Sids::fail_family(const Level& level, size_t position, std::string_view token) const {
-  std::string expected = level.known ? level.family.text() : level.token;
-  const std::string first = level.token.empty() ? "" : ", as " + quoted(level.token) + " (" + level.row + ")";
+  std::string expected = "one of the family " + (level.known ? level.family.text() : level.token);
   if (level.known && level.family.plain()) expected = "a plain number";
-  fail("token " + quoted(token) + " at level " + std::to_string(position) + ", expected one of the family " + expected +
-       first);
+  const std::string first = level.token.empty() ? "" : ", as " + quoted(level.token) + " (" + level.row + ")";
+  fail("token " + quoted(token) + " at level " + std::to_string(position) + ", expected " + expected + first);
 }
 
 }  // namespace importer

@@ -233,7 +233,7 @@ class BadRows(Bad):
         self.bad("a.json':1: item '7': token 'x_' at level 0 has no code, expected one such as '<a_236>'", "a.json",
                  '{"7":["x_"]}')
         self.bad("item '7': code 9 at level 1, expected 0..3", "a.json", '{"7":["<a_0>","<b_9>"]}', *CODES)
-        self.bad("a.csv':3: item '2': token '2x' at level 1, expected one of the family a plain number, as '2'",
+        self.bad("a.csv':3: item '2': token '2x' at level 1, expected a plain number, as '2' (item '1', line 2)",
                  "a.csv", "item,sid\n1,1 2\n2,1 2x\n")
         self.bad("a.csv':2: item '1': an empty token, expected a code", "a.csv", "item,sid\n1,1-2-\n")
         self.bad("a.csv':2: item '1': code -2 at level 0", "a.csv", "item,sid\n1,-2\n")

@@ -265,8 +265,8 @@ class Forms(Case):
                 yield "array.npy", array, ["--ids", ids]
                 yield "array", zipped({"codes": array}), ["--ids", ids]
         numbers = npy("<i8", (len(rows),), list(range(len(rows))))
-        named = {"ids": numbers, "item_id": numbers, "sid": npy("<i4", (len(rows), 3), flat)}
-        yield "named.npz", zipped(named), ["rows"]
+        arrays = {"ids": numbers, "item_id": numbers, "sid": npy("<i4", (len(rows), 3), flat)}
+        yield "named.npz", zipped(arrays), ["rows"]
         yield "rows.raw", struct.pack("<%di" % len(flat), *flat), ["--ids", ids, "--levels", "3"]
 
     @staticmethod
