@@ -19,12 +19,12 @@ struct Job {
   Prompt prompt;
   sidbeam_constraint* constraint = nullptr;  // borrowed; never nullptr
   int32_t beams = 0;                         // 1 .. M
-  const int32_t* widths = nullptr;           // [width_levels] 1 .. beams; see sidbeam_request
-  int32_t width_levels = 0;                  // 0: `beams` at every level
   int64_t number = 0;
   void* context = nullptr;                       // sidbeam_request.context
   const std::atomic<bool>* cancelled = nullptr;  // looked at between levels
   int64_t seed = 0, sampling_request = 0;        // of the random numbers
+  const int32_t* widths = nullptr;               // [width_levels] 1 .. beams; see sidbeam_request
+  int32_t width_levels = 0;                      // 0: `beams` at every level
 };
 
 // What rounds of speculation did for a request.

@@ -57,6 +57,13 @@ struct Place {
   std::unique_ptr<sidbeam::runner::Lane> lane;
 };
 
+// Narrower and wider again, from level to level; graphs read them on the device.
+void set_widths(Job& job, int32_t levels) {
+  static const int32_t widths[3] = {2, kBeams, 1};
+  job.widths = widths;
+  job.width_levels = levels;
+}
+
 void run_model(const std::string& name, int32_t normalization, bool variable, bool adjusts) {
   const Golden golden(name);
   const differential::Runtime runtime = differential::make_runtime(nullptr);
@@ -75,6 +82,7 @@ void run_model(const std::string& name, int32_t normalization, bool variable, bo
                              job(2, kBeams, many.get(), round == 1 ? 13 : 14, no), job(3, 4, few.get(), 15, no)};
     // A new user: the begin tokens are all that there is.
     if (round == 3 && here.model->info().encoder_layers == 0 && !golden.begin.empty()) jobs[0].prompt = {};
+    if (round > 1) set_widths(jobs[2], round == 2 ? 3 : 2);
     Collector far(jobs.size()), near(jobs.size());
     there.lane->run(jobs.data(), static_cast<int32_t>(jobs.size()), far);
     here.lane->run(jobs.data(), static_cast<int32_t>(jobs.size()), near);
@@ -122,8 +130,8 @@ void run_graphs(const std::string& name, int32_t normalization, bool variable) {
                        const std::atomic<bool>& cancelled) {
     return Job{golden.prompts[prompt].prompt(), constraint, beams, 14, nullptr, &cancelled};
   };
-  const std::vector<Job> jobs = {job(0, kBeams, many.get(), no), job(1, 3, few.get(), no),
-                                 job(2, kBeams, many.get(), no)};
+  std::vector<Job> jobs = {job(0, kBeams, many.get(), no), job(1, 3, few.get(), no), job(2, kBeams, many.get(), no)};
+  set_widths(jobs[2], 3);
   const std::vector<Job> ending = {job(3, kBeams, many.get(), yes), job(0, kBeams, many.get(), no),
                                    job(1, 3, few.get(), no), job(2, kBeams, many.get(), later)};
   std::vector<Found> expected;
