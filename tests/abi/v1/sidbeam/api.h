@@ -11,6 +11,7 @@
 #ifndef SIDBEAM_API_H
 #define SIDBEAM_API_H
 
+#include "arrow.h"
 #include "builder.h"
 #include "constraint.h"
 #include "disc.h"
@@ -153,6 +154,15 @@ typedef struct sidbeam_api {
       sidbeam_runtime* runtime, const sidbeam_relaxed_draw_args* args, int64_t* drafts, sidbeam_error* err);
   sidbeam_status (*relaxed_verify)(sidbeam_runtime* runtime, const sidbeam_relaxed_verify_args* args,
       sidbeam_relaxed_beams* out, sidbeam_error* err);
+  sidbeam_status (*index_bytes)(const sidbeam_index* index, const void** data, int64_t* bytes, sidbeam_error* err);
+  sidbeam_status (*index_write)(const sidbeam_index* index, const char* path, sidbeam_error* err);
+  sidbeam_status (*builder_add_arrow)(sidbeam_builder* builder, struct ArrowArrayStream* stream,
+      const sidbeam_arrow_config* config, int64_t* pairs, sidbeam_error* err);
+  sidbeam_status (*arrow_inspect)(struct ArrowArrayStream* stream, const sidbeam_arrow_config* config, int32_t* codes,
+      sidbeam_arrow_info* out, sidbeam_error* err);
+  sidbeam_status (*index_items)(const sidbeam_index* index, const int64_t* ordinals, int64_t count,
+      int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets, int32_t* truncated,
+      sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

@@ -45,7 +45,10 @@ typedef struct sidbeam_builder_config {
   int32_t threads;         /* 1 .. 1024; 0: the runtime's */
   /* Checked before the sort, for what the sort needs, and exactly before the index is laid out. */
   int64_t memory_limit_bytes; /* a build that needs more (sidbeam_plan_info.peak_bytes) fails; 0: none */
-  const char* codebook; /* fingerprint of the codebook (tokenizer) that made the SIDs, any text; copied; may be NULL */
+  /* Fingerprint of the codebook (tokenizer) that made the SIDs, any text; copied. Sessions, sets, runners and draft
+   * heads refuse catalogues of different codebooks together, where both name one. NULL or "": unknown, which goes with
+   * all. */
+  const char* codebook;
   /* Called on the building thread, often enough for an interactive program; done and total count in units of the phase.
    * A return other than 0 cancels: the call then fails with CANCELLED and leaves no file behind. Must not throw or use
    * the builder. NULL: none. */

@@ -139,6 +139,7 @@ typedef struct sidbeam_draft_head_info {
 /* Opens a file: checks all of it, checksums included, packs the weights for products, and multiplies each code's
  * embedding by its transition's weights once. The file is not needed afterwards. config NULL means all defaults. *out
  * gets one reference.
+ * Weights must be finite, except for head biases of -inf, whose codes are never found.
  * Errors: INVALID_ARGUMENT (config), IO_ERROR, CORRUPT (what is wrong and where), UNSUPPORTED (a newer format, an
  * unknown required section), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_draft_head_open(
@@ -190,9 +191,11 @@ typedef struct sidbeam_draft_args {
   sidbeam_constraint* const* constraints;
   const int32_t* widths; /* [requests] beams: 1 .. M, or 0 for M; NULL: M */
   void* stream;          /* CUDA stream; not read on the CPU */
+  /* W, 1 .. L: widths is [requests, W], as in sidbeam_start_args; 0: a width per request. */
+  int32_t width_levels;
 } sidbeam_draft_args;
 #define SIDBEAM_DRAFT_ARGS_INIT \
-  { (uint32_t)sizeof(sidbeam_draft_args), 0, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_draft_args), 0, NULL, NULL, NULL, NULL, 0 }
 
 /* Views of the decoder's arrays, valid until its next run. Beams that found no SID come last. On CUDA addresses of the
  * device, always the same, to be read in the order of the stream. */

@@ -118,6 +118,17 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_metadata(
  * index. */
 SIDBEAM_API const char* sidbeam_index_codebook(const sidbeam_index* index);
 
+/* The bytes of the index's file, wherever they came from: what a builder wrote, or would have written. *data is at a
+ * multiple of 64 and valid until the index goes; sidbeam_index_open_memory() opens it, or a copy at such an address. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_bytes(
+    const sidbeam_index* index, const void** data, int64_t* bytes, sidbeam_error* err);
+/* Writes these bytes to `path`, with the care of sidbeam_builder_write(): beside it, synced, renamed; the owner, mode,
+ * access list and extended attributes of an old file are kept, or the call fails. The path may be that of the file
+ * which is mapped. What is damaged is written as it is: `verified` of the info says how far that was looked at.
+ * Errors: IO_ERROR (with path and reason), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_write(
+    const sidbeam_index* index, const char* path, sidbeam_error* err);
+
 /* The SID of an ordinal: *length codes are written to codes [levels], and the rest is left alone. In a damaged index
  * they may be any codes of their levels, but *length of them are written, or none. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_sid(
@@ -135,6 +146,13 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_children(const sidbea
 /* The item rows [*lo, *hi) of an ordinal. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_rows(
     const sidbeam_index* index, int64_t ordinal, int64_t* lo, int64_t* hi, sidbeam_error* err);
+/* The item rows of `count` ordinals in their order, say of a runner's result; -1 has none. They are what
+ * sidbeam_session_get_items gives for beams of these SIDs, with the same limits (0: none) and `distinct`: item_rows
+ * [limit] (NULL, with any limit: only the sizes), offsets [count + 1], truncated [1] (NULL: not wanted).
+ * Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_items(const sidbeam_index* index, const int64_t* ordinals,
+    int64_t count, int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets,
+    int32_t* truncated, sidbeam_error* err);
 /* The ordinal that an item row belongs to. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_ordinal(
     const sidbeam_index* index, int64_t item_row, int64_t* ordinal, sidbeam_error* err);

@@ -2,11 +2,12 @@
  *
  *   open a model -> create a runner -> [ run, or submit -> done ] per request -> close -> destroy, release
  *
- * It loads a generative recommender's own checkpoint (config.json and safetensors of T5, Llama, Qwen2 or Qwen3), reads
- * the prompt once on one row, and writes SIDs by beam search over a constraint, a level per pass. The prompt's keys and
- * values are stored once and shared by all beams; beams find what they wrote themselves through lists of ancestors, so
- * that nothing is moved between levels (xGR's xAttention; attention.h has it as a function). Requests wait in one
- * bounded queue for a lane, which is what one batch needs of memory and, on a GPU, a stream (xSchedule).
+ * It loads a generative recommender's own checkpoint (config.json and safetensors of T5, mT5, umT5, Llama, Mistral,
+ * Qwen2, Qwen3 or Phi-3, or a LoRA adapter of one), reads the prompt once on one row, and writes SIDs by beam search
+ * over a constraint, a level per pass. The prompt's keys and values are stored once and shared by all beams; beams find
+ * what they wrote themselves through lists of ancestors, so that nothing is moved between levels (xGR's xAttention;
+ * attention.h has it as a function). Requests wait in one bounded queue for a lane, which is what one batch needs of
+ * memory and, on a GPU, a stream (xSchedule).
  *
  *   sidbeam_model_config weights = SIDBEAM_MODEL_CONFIG_INIT;
  *   TRY(sidbeam_model_open("model", &weights, &model, &err));
@@ -73,31 +74,49 @@ typedef struct sidbeam_model_config {
   /* SIDBEAM_DEVICE_CPU and 0, or SIDBEAM_DEVICE_CUDA and a device's number. */
   int32_t device_type, device_id;
   const sidbeam_allocator* allocator; /* copied; of the weights on the CPU. NULL: that of the C library */
+  /* The folder of the model that an adapter changes, see sidbeam_model_open(). NULL: found beside it. */
+  const char* base;
+  /* Called during the call, on its thread, as the log of sidbeam_runtime_config is: a warning names the tensors that
+   * the file has and config.json does not ask for (more layers, biases), the first five of them. NULL: no log. */
+  void (*log)(void* context, int32_t level, const char* message);
+  void* log_context;
 } sidbeam_model_config;
 #define SIDBEAM_MODEL_CONFIG_INIT \
-  { (uint32_t)sizeof(sidbeam_model_config), SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL }
+  { (uint32_t)sizeof(sidbeam_model_config), SIDBEAM_WEIGHTS_STORED, SIDBEAM_DEVICE_CPU, 0, NULL, NULL, NULL, NULL }
 
 typedef struct sidbeam_model_info {
   uint32_t struct_size;   /* sizeof(sidbeam_model_info), set by the caller */
-  char family[16];        /* "t5", "llama", "qwen2" or "qwen3" */
+  char family[16];        /* "t5", "mt5", "umt5", "llama", "mistral", "qwen2", "qwen3" or "phi3" */
   int32_t layers;         /* of the decoder */
   int32_t encoder_layers; /* 0: a decoder alone */
   int32_t hidden, heads, kv_heads, head_dim;
   int32_t weights;       /* SIDBEAM_WEIGHTS_* as held; of the matrices */
   int64_t vocabulary;    /* rows of the embedding: token ids are 0 .. vocabulary-1 */
-  int64_t max_positions; /* that the config names; 0: none */
+  int64_t max_positions; /* that the config names, or its attention's window if that is less; 0: none */
   int64_t parameters;    /* elements of all weights */
-  int64_t memory_bytes;  /* that the model holds */
+  int64_t memory_bytes;  /* that the model holds now: the first runner with NORMALIZE_FULL on the CPU adds to it */
 } sidbeam_model_info;
 #define SIDBEAM_MODEL_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_model_info), {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Opens the folder of a checkpoint: config.json, and model.safetensors or the shards that model.safetensors.index.json
- * names. Its weights are mapped while they are packed: a file that is truncated during the call is SIGBUS. Nothing of
- * it is needed afterwards. *out gets one reference.
- * Errors: INVALID_ARGUMENT (config), IO_ERROR, CORRUPT (a file that is not what its name says, a tensor of another
- * shape, one that is missing: the message names it), UNSUPPORTED (a model of another family, a setting that is not
- * implemented), NO_DEVICE, OUT_OF_MEMORY. */
+ * names, of F64, F32, F16 or BF16. Names may be under "module." or "_orig_mod.", and without "model."; a model saved
+ * without its output layer must be tied. The weights are read piece by piece while they are packed, in no more memory
+ * than they come to and some MiB: a file that is truncated during the call is IO_ERROR. Nothing of it is needed
+ * afterwards. *out gets one reference.
+ *
+ * A folder with adapter_config.json and adapter_model.safetensors is that of a LoRA adapter (PEFT), which is merged
+ * with the model that it changes: that of config.base, or the same folder's, or one beside the folder that is called as
+ * the last part of base_model_name_or_path.
+ *
+ * All weights must be finite, and in the type in which they are held: others, which would give scores to some requests
+ * and none to others, or pass for 8-bit integers, are refused. A mixture of experts (qwen3_moe) is another family: its
+ * rows would have to be grouped by expert between the products.
+ *
+ * Errors: INVALID_ARGUMENT (config; a weight that its 16 bits do not hold), IO_ERROR, CORRUPT (a file that is not what
+ * its name says, a tensor of another shape, one that is missing, a weight that is not finite: the message names the
+ * tensor and the element), UNSUPPORTED (a model of another family, a setting that is not implemented, an adapter
+ * without its base; GGUF or pytorch_model.bin, with the line that converts them), NO_DEVICE, OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_model_open(
     const char* folder, const sidbeam_model_config* config, sidbeam_model** out, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_model_get_info(
@@ -166,7 +185,8 @@ typedef struct sidbeam_runner_config {
    * INVALID_ARGUMENT); with LEVEL and VALID the code's logit is -inf, so that these SIDs are never found. */
   const sidbeam_vocabulary* vocabulary;
   /* [begin_count] tokens after every prompt, before the first code (OpenOneRec's <|sid_begin|>); of a T5 the first
-   * tokens of the decoder. Copied. NULL: none; of a T5 the decoder_start_token_id of its config. */
+   * tokens of the decoder. Copied. NULL: none; of a T5 the decoder_start_token_id of its config. With begin tokens a
+   * decoder alone takes an empty prompt: a new user, of whom nothing is known. */
   const int32_t* begin_tokens;
   int64_t begin_count;
   int32_t normalization;               /* SIDBEAM_NORMALIZE_*; NONE: `adjust` makes log-probabilities of the logits */
@@ -303,12 +323,15 @@ typedef struct sidbeam_request {
   uint32_t struct_size; /* sizeof(sidbeam_request) */
   int32_t beams;        /* 1 .. M; 0: M */
   /* [positions, group] token ids, copied. The embeddings of a position's tokens are summed; -1 is no token. Group 0 is
-   * 1. After a shared_kv at least one position, or begin_tokens, must follow. */
+   * 1. At least one position or begin_tokens is there, also after a shared_kv; a T5 has at least one position for its
+   * encoder (of an empty history, the end of sequence), since its decoder attends to that alone. */
   const int32_t* tokens;
   int64_t positions;
   int32_t group;
-  int32_t priority;                   /* higher starts earlier; among equals the order of arrival decides */
-  sidbeam_constraint* constraint;     /* NULL: the runner's. Held until done, so that swaps do not touch it */
+  int32_t priority; /* higher starts earlier; among equals the order of arrival decides */
+  /* NULL: the runner's, otherwise one of its levels, codes and, where both name one, codebook. Held until done, so that
+   * swaps do not touch it. */
+  sidbeam_constraint* constraint;
   const sidbeam_shared_kv* shared_kv; /* copied, its arrays borrowed; NULL: none */
   /* Microseconds from this call on within which the request must start; 0: none. One that has passed, or is negative,
    * is DEADLINE_EXCEEDED, told when a thread next looks at the queue: at the latest when a lane becomes free. A request
@@ -322,9 +345,14 @@ typedef struct sidbeam_request {
   /* Keys of the random numbers of a runner that draws (STOCHASTIC, RELAXED), the caller's own, as seeds and requests of
    * sidbeam_sampling: equal pairs draw alike, which those of different users should not. Otherwise 0. */
   int64_t seed, sampling_request;
+  /* [width_levels] copied: level l keeps at most widths[min(l, width_levels-1)] beams, 1 .. `beams`, or 0 for `beams`;
+   * a draft (runner_config.draft) as many more than these as it has beams more than M. width_levels 0: `beams` at every
+   * level; else 1 .. L. Not with SIDBEAM_SPECULATE_RELAXED; with mode STOCHASTIC they must not rise (session.h). */
+  const int32_t* widths;
+  int32_t width_levels;
 } sidbeam_request;
 #define SIDBEAM_REQUEST_INIT \
-  { (uint32_t)sizeof(sidbeam_request), 0, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0 }
+  { (uint32_t)sizeof(sidbeam_request), 0, NULL, 0, 0, 0, NULL, NULL, 0, NULL, NULL, 0, 0, NULL, 0 }
 
 /* Counted since creation. Percentiles are of finished requests, to 4 %, in microseconds: P50, P90, P99, P99.9. */
 typedef struct sidbeam_runner_stats {
@@ -362,9 +390,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_create(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_run(
     sidbeam_runner* runner, const sidbeam_request* request, sidbeam_error* err);
 /* Takes a request and returns; *id (may be NULL) gets its number, 1, 2, ... done() may be called before it returns.
- * Errors, after which done() is not called: INVALID_ARGUMENT (a token out of the vocabulary, an empty prompt or one too
- * long, beams, a constraint of another codebook: the message says which), QUEUE_FULL, DEADLINE_EXCEEDED (a negative
- * deadline), BAD_STATE (closed; neither lane_threads nor post). */
+ * Errors, after which done() is not called: INVALID_ARGUMENT (a token out of the vocabulary, a prompt that is too long,
+ * or empty where it may not be, beams, a constraint of another codebook: the message names both), QUEUE_FULL,
+ * DEADLINE_EXCEEDED (a negative deadline), BAD_STATE (closed; neither lane_threads nor post). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_runner_submit(
     sidbeam_runner* runner, const sidbeam_request* request, int64_t* id, sidbeam_error* err);
 /* A waiting request is done as CANCELLED before this returns; a running one ends at its next level, if there is one.

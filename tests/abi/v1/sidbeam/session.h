@@ -8,9 +8,10 @@
  * ended. One thread uses a session at a time.
  *
  * Candidates of a slot are all (m, t): m a live beam, t a code that may follow it. A step keeps the best min(width,
- * candidates), in the order score falling, parent rising, code rising. The order is exact on the f32 scores that are
- * returned, and the same inputs give the same bits whatever the batch, the thread or the instruction set. Beams left
- * over are dead: parent -1, code -1, score -inf, state -1.
+ * candidates), in the order score falling, parent rising, code rising; the width is the slot's or, where it has one per
+ * level, the level's. The order is exact on the f32 scores that are returned, and the same inputs give the same bits
+ * whatever the batch, the thread or the instruction set. Beams left over are dead: parent -1, code -1, score -inf,
+ * state -1.
  *
  *   -inf     A code whose element is -inf is no candidate. A logits row that is -inf throughout gives no candidate,
  *            which is no error. A score below the range of f32 is -inf too.
@@ -120,10 +121,10 @@ typedef struct sidbeam_start_args {
   /* [count] different slots, 0 .. S-1; running ones are restarted. NULL: all S, with count 0 or S. */
   const int32_t* slots;
   int64_t count;
-  /* [count], each of at most the session's levels. NULL, or an entry that is NULL: the session's. On CUDA their indexes
-   * must have been uploaded. */
+  /* [count], each of at most the session's levels, and of the codebook of the session's constraint, where both name
+   * one. NULL, or an entry that is NULL: the session's. On CUDA their indexes must have been uploaded. */
   sidbeam_constraint* const* constraints;
-  /* [count] 1 .. M, or 0 for M; NULL: M. */
+  /* Most beams that a step keeps: [count], or [count, width_levels] if that is given, 1 .. M, or 0 for M; NULL: M. */
   const int32_t* widths;
   /* [count, prefix_stride] codes that are already decided; NULL: none. A prefix that no SID has leaves no live beam
    * (except with strategy NONE, which takes any). */
@@ -136,9 +137,14 @@ typedef struct sidbeam_start_args {
   const float* soft_caps;
   void* stream;                     /* CUDA stream; not read on the CPU */
   const sidbeam_sampling* sampling; /* of these slots; needed in the modes that sample, NULL in mode SEARCH */
+  /* W, 1 .. L: the step of level l keeps at most widths[i, min(l, W-1)] beams, so that a slot may be searched broadly
+   * at one level and narrowly at another; what is said of `width` above is then said of the level's. 0: a width per
+   * slot. Not above 1 in mode SAMPLE, whose draws stay in their rows; in mode STOCHASTIC widths must not rise, since a
+   * draw from fewer prefixes than it has SIDs would not be the model's. */
+  int32_t width_levels;
 } sidbeam_start_args;
 #define SIDBEAM_START_ARGS_INIT \
-  { (uint32_t)sizeof(sidbeam_start_args), NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_start_args), NULL, 0, NULL, NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL, 0 }
 
 typedef struct sidbeam_step_args {
   uint32_t struct_size; /* sizeof(sidbeam_step_args) */
@@ -211,9 +217,14 @@ typedef struct sidbeam_items {
   int64_t* offsets; /* [count, M + 1] beam m has item_rows[offsets[m] .. offsets[m+1]) of its slot; needed with them */
   int32_t* truncated; /* [count] 1 where a limit left item rows out */
   void* stream;       /* CUDA stream; not read on the CPU */
+  /* 1: an item that several SIDs have is listed once, with the first beam whose SID has it, as if the others did not
+   * have it; limits then cut this shorter list. 0: with each of them. Items are told apart by their ids. The first such
+   * call for an index goes once through its ids, and takes memory if items have several SIDs; on CUDA it waits for the
+   * device, must not be captured, and makes later starts of this session do the same for indexes that are new. */
+  int32_t distinct;
 } sidbeam_items;
 #define SIDBEAM_ITEMS_INIT \
-  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
 
 /* Counted since creation; on CUDA by the device, graphs included. How many logits rows can be skipped depends on the
  * number of threads and their pace, so the counts of logits rows are outside the promise of same bits. On CUDA no row
@@ -236,9 +247,10 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
     sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
 /* Starts slots at their prefix: one live beam of score 0, parent and code -1, or none. May take memory where a
  * constraint is wider than those before.
- * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range, temperature, soft-cap),
- * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA BAD_STATE (an index that is not on the device, a stream that is
- * being captured) and DEVICE_ERROR; then no slot has changed. */
+ * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range, temperature, soft-cap, a
+ * constraint of another codebook: the message names both), MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA
+ * BAD_STATE (an index that is not on the device, a stream that is being captured) and DEVICE_ERROR; then no slot has
+ * changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
     sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
 /* Advances slots by one level.

@@ -76,13 +76,14 @@
  *     sessions and builders, and only if no other thread was in a call on them. It can only release objects on CUDA,
  *     which leaves the device alone (see runtime.h). The host's own allocator, log and threads must survive the fork.
  *
- * Headers, in the order of learning: base.h runtime.h builder.h index.h constraint.h rows.h session.h sampling.h
- * disc.h states.h speculate.h; api.h for hosts that dlopen; dlpack.h for tensors.
+ * Headers, in the order of learning: base.h runtime.h builder.h arrow.h index.h constraint.h rows.h session.h
+ * sampling.h disc.h states.h speculate.h; api.h for hosts that dlopen; dlpack.h for tensors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SIDBEAM_H
 #define SIDBEAM_SIDBEAM_H
 
 #include "api.h"
+#include "arrow.h"
 #include "base.h"
 #include "builder.h"
 #include "constraint.h"

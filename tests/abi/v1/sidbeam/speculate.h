@@ -116,7 +116,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_create(
  * beams: scores, histories and level, and in mode STOCHASTIC the seed, the request and the noise. *active gets the
  * number of slots in the round; 0: all are done.
  * Errors: INVALID_ARGUMENT (slots; a draft's slot under another constraint, which another version of an index is too,
- * or of less width than the target has beams), BAD_STATE (a slot that is not started, of either session; a target's
+ * or narrower at some level than the target's), BAD_STATE (a slot that is not started, of either session; a target's
  * slot that was stepped by others between rounds, or, on CUDA, was named twice in a step); then no slot has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_speculation_begin(
     sidbeam_speculation* speculation, const int32_t* slots, int64_t count, int64_t* active, sidbeam_error* err);

@@ -25,12 +25,14 @@ extern "C" {
 #endif
 
 typedef struct sidbeam_constraint_set_config {
-  uint32_t struct_size;                   /* sizeof(sidbeam_constraint_set_config) */
-  int32_t device_type;                    /* SIDBEAM_DEVICE_*; on CUDA, indexes that are not there are uploaded */
-  int32_t device_id;                      /* 0 for the CPU */
-  sidbeam_constraint* const* constraints; /* [constraint_count] with SIDBEAM_KIND_TRIE */
-  int64_t constraint_count;               /* 1 .. 2^31 - 1 */
-  const sidbeam_vocabulary* vocabulary;   /* copied; NULL: code t is column t at every level */
+  uint32_t struct_size; /* sizeof(sidbeam_constraint_set_config) */
+  int32_t device_type;  /* SIDBEAM_DEVICE_*; on CUDA, indexes that are not there are uploaded */
+  int32_t device_id;    /* 0 for the CPU */
+  /* [constraint_count] with SIDBEAM_KIND_TRIE, all of one codebook, apart from those that name none: their codes share
+   * the columns of one vocabulary. */
+  sidbeam_constraint* const* constraints;
+  int64_t constraint_count;             /* 1 .. 2^31 - 1 */
+  const sidbeam_vocabulary* vocabulary; /* copied; NULL: code t is column t at every level */
 } sidbeam_constraint_set_config;
 #define SIDBEAM_CONSTRAINT_SET_CONFIG_INIT \
   { (uint32_t)sizeof(sidbeam_constraint_set_config), SIDBEAM_DEVICE_CPU, 0, NULL, 0, NULL }
