@@ -2,6 +2,7 @@
 #include "sids.h"
 
 #include <sidbeam/base.h>
+#include <support/escape.h>
 
 #include <algorithm>
 #include <utility>
@@ -181,6 +182,12 @@ size_t Sids::take_codes(std::string_view text, int64_t* codes) const {
   return text.empty() ? position : 0;
 }
 
+// What becomes a family, or a begin or end token, is text that metadata and terminals take.
+void Sids::check_text(std::string_view token) const {
+  if (std::none_of(token.begin(), token.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) return;
+  fail("token " + quoted(sidbeam::escaped(token)) + " has control characters, expected text");
+}
+
 // Begin and end tokens: those of the first SID that have no number.
 void Sids::frame() {
   const auto coded = [](std::string_view token) { return has_digit(token); };
@@ -192,6 +199,8 @@ void Sids::frame() {
   shape_.begin.assign(tokens_.begin(), first);
   shape_.end.assign(last, tokens_.end());
   shape_.framed = true;
+  for (const std::string& token : shape_.begin) check_text(token);
+  for (const std::string& token : shape_.end) check_text(token);
   framed_by_ = where_.row();
 }
 
@@ -254,6 +263,7 @@ void Sids::meet(Level& level, std::string_view token) {
     level.known = true;
     return;
   }
+  check_text(token);
   parts_.split(token);
   if (parts_.numbers.empty()) {
     fail("token " + quoted(token) + " at level " + std::to_string(position_) +

@@ -78,6 +78,7 @@ class Sids {
   void read_word(Batch& batch, std::string_view text);
   void check_word(std::string_view text);
   void read_tokens(Batch& batch);
+  void check_text(std::string_view token) const;
   void frame();
   void read_token(Batch& batch, std::string_view token);
   void meet(Level& level, std::string_view token);

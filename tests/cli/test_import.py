@@ -129,6 +129,8 @@ class Tokens(Refusal):
             text = json.dumps({"x": ["<a_1>", "<b_2>"], "y": [token, "<b_2>"]})
             self.fails("item 'y': token '%s' at level 0, expected one of the family <a_*>, as '<a_1>' (item 'x', line "
                        "1)" % token, "plan", "--input", self.write("a.json", text))
+        self.fails("has control characters, expected text", "plan", "--input",
+                   self.write("a.json", '{"x": ["<a\\u0000_1>"]}'))
         self.fails("has no code", "plan", "--input", self.write("a.json", '{"x": ["<a>", "<b>"]}'))
 
     def test_begin_and_end_are_the_same_for_all(self):
