@@ -345,8 +345,8 @@ static void relaxed_calls_refuse_what_is_no_distribution(void) {
   CHECK_FAILS(sidbeam_relaxed_verify(w.runtime, &args, &out, &err), SIDBEAM_INVALID_ARGUMENT,
               "args.inverse_temperature is -1");
   args = relaxed_args();
-  args.level = 64;
-  CHECK_FAILS(sidbeam_relaxed_verify(w.runtime, &args, &out, &err), SIDBEAM_INVALID_ARGUMENT, "args.level is 64");
+  args.level = 255;
+  CHECK_FAILS(sidbeam_relaxed_verify(w.runtime, &args, &out, &err), SIDBEAM_INVALID_ARGUMENT, "args.level is 255");
 }
 
 static void relaxed_calls_refuse_drafts_that_were_not_drawn(void) {

@@ -266,7 +266,7 @@ def test_relaxed_calls_refuse_what_is_no_distribution() -> None:
     refused(r"log_probs\[1\] is nan", draw, np.array([0, np.nan], np.float32), 1)
     refused("draws is 0", draw, TARGET, 0)
     refused("log_probs has shape", draw, TARGET[None], 1)
-    refused("level is 64", draw, TARGET, 1, level=64)
+    refused("level is 255", draw, TARGET, 1, level=255)
     refused("inverse_temperature is -1", draw, TARGET, 1, inverse_temperature=-1)
     refused("draft has 4 elements, expected 5, as target", verify, TARGET, DRAFT[:4], [0], 1)
     refused(r"drafts\[0\] is 5, expected 0..4", verify, TARGET, DRAFT, [5], 1)

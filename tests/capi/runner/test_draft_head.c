@@ -52,7 +52,7 @@ static void weights_that_are_not_a_head_are_refused(void) {
   const void* const holes[3] = {tiny_states, NULL, tiny_states};
   sidbeam_draft_weights weights = tiny_weights();
 #define REFUSES(field, value, what) (weights = tiny_weights(), weights.field = (value), writing_refuses(weights, what))
-  REFUSES(levels, 0, "weights.levels is 0, expected 1..64");
+  REFUSES(levels, 0, "weights.levels is 0, expected 1..255");
   REFUSES(levels, 256, "weights.levels is 256");
   REFUSES(hidden, 0, "weights.hidden is 0");
   REFUSES(hidden, 65537, "weights.hidden is 65537, expected 1..65536");

@@ -323,7 +323,7 @@ class SpeculationTest {
     refused(invalid, "args.drafts[0] is 2, which the draft gives no probability",
         () -> relaxed.verify(p, p, new long[] {2}, 1));
     refused(invalid, "args.draft_count is 1, expected 2", () -> relaxed.verify(p, p, new long[1], 2));
-    refused(invalid, "args.level is 64", () -> new Relaxed(1, 2).level(64).draw(p, 1));
+    refused(invalid, "args.level is 255", () -> new Relaxed(1, 2).level(255).draw(p, 1));
     refused(invalid, "args.inverse_temperature is -1",
         () -> new Relaxed(1, 2).inverseTemperature(-1).verify(p, p, new long[1], 1));
   }
