@@ -37,7 +37,7 @@ class Candidates {
   bool weigh() {
     const float largest = count > 0 ? kernels().largest(x.data(), count) : -kInfinity;
     if (largest == -kInfinity) return false;
-    total_ = kernels().weigh(x.data(), count, largest, powers_.data(), sums_.data());
+    total_ = kernels().weigh(x.data(), count, largest, sidbeam::kWeightBits, powers_.data(), sums_.data());
     return true;
   }
   int64_t pick(uint64_t bits) const {
