@@ -7,6 +7,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "backend/draw.h"
 #include "score.h"
 #include "sidbeam_method.h"
 #include "vectorised.h"
