@@ -35,7 +35,7 @@ int32_t weights_of(const std::string& name) {
 Model open_model(const std::string& folder, const RunOptions& o) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   config.weights = weights_of(o.weights);
-  config.log = [](void*, int32_t, const char* message) { std::fprintf(stderr, "%s\n", message); };
+  config.log = [](void*, int32_t, const char* message) { std::fprintf(stderr, "sidbeam run: warning: %s\n", message); };
   sidbeam_model* model = nullptr;
   call_about(folder, sidbeam_model_open, folder.c_str(), &config, &model);
   return Model(model);
