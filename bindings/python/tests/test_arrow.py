@@ -267,8 +267,11 @@ def test_folders_of_files(tmp_path: Path) -> None:
     with pytest.raises(sidbeam.InvalidArgument, match="holds files of ipc and parquet, expected one kind"):
         sidbeam.Index.from_file(folder)
     (folder / "notes.txt").write_text("read me")
-    with pytest.raises(sidbeam.Unsupported, match="is no file of Parquet or Arrow"):
+    with pytest.raises(sidbeam.InvalidArgument, match="notes.txt' is no file of Parquet or Arrow"):
         sidbeam.Index.from_file(folder)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(sidbeam.InvalidArgument, match="empty' is a folder without files"):
+        sidbeam.Index.from_file(tmp_path / "empty")
 
 
 def test_saved_data_sets(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_mask_bitmask_topk(catalogue: Catalogue, seed: int, normalization: str) 
 
 def test_catalogues_of_another_codebook_are_refused() -> None:
     books, films, none = (sidbeam.Index.build([(0, 1)], codes=4, codebook=name) for name in ("books", "films", None))
-    expected = r"constraints\[2\] is of codebook 'films', expected 'books', that of config.constraints\[1\]"
+    expected = r"constraints\[2\] is of codebook 'films', expected 'books', that of constraints\[1\]"
     with pytest.raises(sidbeam.InvalidArgument, match=expected):
         sidbeam.ConstraintSet([none, books, films])
     sidbeam.ConstraintSet([none, books])

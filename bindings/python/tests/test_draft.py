@@ -305,7 +305,7 @@ def test_weights_that_a_dtype_cannot_hold(tmp_path: Any) -> None:
         made = arrays()
         w_i = made["transitions"][1][0]
         w_i[2, 3] = most  # rounded, the largest there is
-        w_i[0, 0] = -np.inf  # the caller's own
+        made["heads"][1][1][2] = -np.inf  # a code that is never found
         draft.write(tmp_path / "head", **made, dtype=dtype)
         (tmp_path / "head").unlink()
         if name:
@@ -314,3 +314,8 @@ def test_weights_that_a_dtype_cannot_hold(tmp_path: Any) -> None:
             with pytest.raises(sidbeam.InvalidArgument, match=what):
                 draft.write(tmp_path / "head", **made, dtype=dtype)
             assert not (tmp_path / "head").exists()
+    for odd in (-np.inf, np.inf, np.nan):
+        made = arrays()
+        made["transitions"][1][0][0, 0] = odd
+        with pytest.raises(sidbeam.InvalidArgument, match=f"W_i of level 1 has {odd}, expected finite numbers"):
+            draft.write(tmp_path / "head", **made)

@@ -142,7 +142,7 @@ async def awaited(runner: sidbeam.Runner) -> sidbeam.Result:
 
 def test_bad_requests_touch_no_other(runner: sidbeam.Runner) -> None:
     for tokens, options, error, message in [
-        ([], {}, sidbeam.InvalidArgument, "an empty prompt needs config.begin_tokens"),
+        ([], {}, sidbeam.InvalidArgument, "an empty prompt needs begin_tokens"),
         ([1, 64], {}, sidbeam.InvalidArgument, "64, expected"),
         (
             [[1, 2]],
@@ -229,7 +229,7 @@ def test_a_catalogue_of_another_codebook_is_refused() -> None:
     sids = np.random.default_rng(1).integers(0, 8, (60, 3))
     books, films = (sidbeam.Index.build(sids, codes=8, codebook=name) for name in ("books", "films"))
     with make(books) as runner:
-        expected = "request.constraint is of codebook 'films', expected 'books', that of the runner's constraint"
+        expected = "constraint is of codebook 'films', expected 'books', that of the runner's constraint"
         for call in (runner.run, runner.submit):
             with pytest.raises(sidbeam.InvalidArgument, match=expected):
                 call(HISTORY, constraint=films)

@@ -190,8 +190,15 @@ def _too_large(array: np.ndarray, elements: np.ndarray) -> np.ndarray:
     return array[infinite & np.isfinite(array)]
 
 
+def _not_finite(array: np.ndarray, kind: int) -> np.ndarray:
+    """The numbers that no head may have; a head bias of -inf is a code that is never found."""
+    allowed = np.isfinite(array)
+    return array[~(allowed | (array == -np.inf) if kind == _HEAD_BIAS else allowed)]
+
+
 _NAMES = ("head", "head bias", "embedding", "W_i", "b_i", "W_r", "b_r")  # of the lists
 _OPTIONAL = (1, 4, 6)  # of these, the biases; the others are matrices
+_HEAD_BIAS = 1
 
 
 def _arrays(lists: list[list[Any]]) -> list[list[Optional[np.ndarray]]]:
@@ -265,6 +272,8 @@ def _packed(lists: list[list[Any]], shape: _Shape, dtype: DType) -> tuple[bytear
                 raise InvalidArgument(
                     f"{_NAMES[kind]} of level {level} has shape {array.shape}, expected {shape.of(kind, level)}"
                 )
+            if (odd := _not_finite(array, kind)).size > 0:
+                raise InvalidArgument(f"{_NAMES[kind]} of level {level} has {odd[0]}, expected finite numbers")
             elements = _elements(array, dtype)
             if (large := _too_large(array, elements)).size > 0:
                 raise InvalidArgument(

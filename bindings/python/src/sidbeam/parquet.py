@@ -32,9 +32,12 @@ def arrow_stream_of(path: Union[str, os.PathLike[str]], columns: Optional[Column
     if (place / "state.json").exists() and (place / "dataset_info.json").exists():
         return _saved_dataset(place, columns)
     files = sorted(_files_below(place))
+    if not files:
+        raise InvalidArgument(f"{str(place)!r} is a folder without files, expected some of Parquet or Arrow")
     kinds = {_kind_of(file) for file in files}
-    if None in kinds or not kinds:
-        return None
+    if None in kinds:
+        other = next(file for file in files if _kind_of(file) is None)
+        raise InvalidArgument(f"{str(other)!r} is no file of Parquet or Arrow, as those of a folder must be")
     if len(kinds) > 1:
         names = " and ".join(sorted(map(str, kinds)))
         raise InvalidArgument(f"{str(place)!r} holds files of {names}, expected one kind")

@@ -429,7 +429,7 @@ class Session(Handle):
     @staticmethod
     def _widths(widths: Any, count: int) -> tuple[Optional[np.ndarray], int]:
         """[count], and 0; or [count, W], and W."""
-        given = None if widths is None or _is_one(widths) else host(widths, np.int32, "widths")
+        given = None if widths is None or is_one(widths) else host(widths, np.int32, "widths")
         if given is None or given.ndim != 2:
             return Session._each(widths, np.int32, count, "widths"), 0
         if given.shape[0] == 1:
