@@ -87,7 +87,7 @@ void check_strategy(int32_t strategy, const IndexView& index, const char* what) 
 }
 
 void check_places(int32_t beams, const IndexView& index, const char* what) {
-  const int beam_bits = std::bit_width(static_cast<uint32_t>(beams) - 1);
+  const auto beam_bits = static_cast<int>(std::bit_width(static_cast<uint32_t>(beams) - 1));
   const int64_t most = (int64_t{1} << (32 - beam_bits)) - (index.variable_length ? 1 : 0);
   for (int l = 1; l < index.levels; ++l)  // at level 0 there is one beam
     if (index.level[l].codes > most)

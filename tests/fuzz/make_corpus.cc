@@ -5,7 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <iterator>
 #include <random>
+#include <set>
 #include <string>
 
 #include "draft_specimens.h"
@@ -94,12 +97,14 @@ bool write_catalogues(const std::filesystem::path& folder) {
   std::filesystem::create_directories(folder);
   std::vector<std::vector<uint8_t>> files;
   for (const fuzz::CatalogueFile& file : fuzz::catalogue_files()) files.push_back(file.bytes);
-  for (const auto& entry : std::filesystem::directory_iterator(FIELD)) {
-    std::ifstream file(entry.path(), std::ios::binary);
+  std::set<std::filesystem::path> paths;  // folders are listed in any order
+  for (const auto& entry : std::filesystem::directory_iterator(FIELD)) paths.insert(entry.path());
+  for (const std::filesystem::path& path : paths) {
+    std::ifstream file(path, std::ios::binary);
     files.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
   for (const std::vector<uint8_t>& bytes : files)
-    for (const uint8_t flags : {0, 1, 6, 14})
+    for (const uint8_t flags : std::initializer_list<uint8_t>{0, 1, 6, 14})
       written &= write(folder / std::to_string(number++), with_script(bytes, {0, 0, 0, flags}, 0));
   return written;
 }

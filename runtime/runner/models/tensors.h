@@ -67,7 +67,7 @@ class ModelTensors {
   void add_change(const StoredRows& stored, int64_t row, int64_t rows);
   [[noreturn]] void refuse(const StoredRows& stored, const Tensor& piece, int64_t row, int64_t element) const;
 
-  const Allocator& allocator_;
+  const Allocator allocator_;  // a copy: what it is made of may be a temporary
   const Checkpoint& checkpoint_;
   const Adapter* adapter_;
   std::string outer_;  // before every name
