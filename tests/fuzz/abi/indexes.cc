@@ -235,6 +235,7 @@ Facts facts_of(sidbeam_index* index) {
   kept->codes.assign(info.codes, info.codes + info.levels);
   kept->max_children.assign(info.max_children, info.max_children + info.levels);
   kept->nodes.assign(info.nodes, info.nodes + info.levels);
+  kept->codes.resize(SIDBEAM_MAX_LEVELS + 2);  // vocabularies of more levels are drawn, too: these have no codes
   info.codes = kept->codes.data(), info.max_children = kept->max_children.data(), info.nodes = kept->nodes.data();
   return {kept, &info};
 }

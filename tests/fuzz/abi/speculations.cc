@@ -36,7 +36,7 @@ bool create(World& world, Rig& rig) {
   config.draft_levels = rig.draft_levels = world.in(1, 4);
   config.target = rig.target;
   config.draft = rig.draft;
-  if (fault == 1) config.draft_levels = world.flip() ? 0 : 65;
+  if (fault == 1) config.draft_levels = world.flip() ? 0 : SIDBEAM_MAX_LEVELS + 1;
   if (fault == 2) config.target = nullptr;
   if (fault == 3) config.draft = world.flip() ? nullptr : rig.target;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
@@ -276,7 +276,7 @@ void relax(World& world) {
   draw.without_replacement = world.in(0, 1);
   draw.seed = world.strange();
   draw.request = world.strange();
-  draw.level = fault == 4 ? 64 : world.in(0, 63);
+  draw.level = fault == 4 ? SIDBEAM_MAX_LEVELS : world.in(0, SIDBEAM_MAX_LEVELS - 1);
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   const In<sidbeam_relaxed_draw_args> draw_argument(world, draw);
   Out<int64_t> drawn(world, 6);

@@ -293,7 +293,8 @@ void start(World& world, Session& session) {
     start.args.sampling = sampling->get();
   }
   world.expected.fails_if(contrary, SIDBEAM_INVALID_ARGUMENT);
-  const In<sidbeam_start_args> args(world, start.args, start.args.sampling == nullptr);
+  const bool may_be_old = start.args.sampling == nullptr && start.args.width_levels == 0;
+  const In<sidbeam_start_args> args(world, start.args, may_be_old);
   const Bystanders bystanders(session);
   const sidbeam_status status = world.attempt(
       [&](sidbeam_error* err) { return ABI(session_start)(fault == 9 ? nullptr : session.handle, args.get(), err); });

@@ -5,6 +5,7 @@
 
 #include "schemas/index_generated.h"
 #include "shape.h"
+#include "sidbeam/base.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -138,7 +139,7 @@ void add_ids(const IndexFile& file, std::vector<uint64_t>& stream) {
 }  // namespace
 
 void repair_fingerprint(IndexFile& file) {
-  if (file.levels.empty() || file.levels.size() > 64 || file.tail_level >= file.levels.size()) return;
+  if (file.levels.empty() || file.levels.size() > SIDBEAM_MAX_LEVELS || file.tail_level >= file.levels.size()) return;
   const Columns columns = columns_of(file);
   if (columns.size() != file.levels.size() || columns[0].size() != file.sids) return;
   std::vector<uint64_t> stream = {file.levels.size(), file.variable_length ? 1u : 0u, file.id_type, file.sids,
