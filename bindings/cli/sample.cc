@@ -197,7 +197,7 @@ std::vector<int32_t> codes_of(const SearchInput& input, int64_t ordinal) {
 Json request_json(const SearchInput& input, bool bad_row, const std::vector<Draw>& draws) {
   std::vector<int64_t> ordinals;
   for (const Draw& draw : draws) ordinals.push_back(draw.ordinal);
-  std::vector<std::vector<std::string>> items =
+  const std::vector<std::vector<std::string>> items =
       items_of(input.index.get(), input.info.id_type, ordinals, input.o.distinct);
   std::vector<Json> all;
   for (const Draw& draw : draws) {
@@ -208,7 +208,7 @@ Json request_json(const SearchInput& input, bool bad_row, const std::vector<Draw
                    {"rows_run", draw.rows_run},
                    {"log_x", printable(draw.log_x)},
                    {"log_p", printable(draw.log_p)},
-                   {"items", std::move(items[all.size()])}});
+                   {"items", items[all.size()]}});
   }
   Json document{{"draws", all}};
   if (bad_row) document.add("error", "bad_row");

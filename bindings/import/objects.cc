@@ -88,7 +88,7 @@ class ObjectsSource final : public Source {
   static std::string key_at(const char* at) {
     const char* end = at;
     for (; *end != '"'; ++end) end += *end == '\\' ? 1 : 0;
-    const std::string literal(at - 1, static_cast<size_t>(end - at) + 2);
+    std::string literal(at - 1, static_cast<size_t>(end - at) + 2);
     simdjson::dom::parser parser;
     std::string_view name;
     if (parser.parse(literal).get(name)) return literal;
