@@ -104,7 +104,7 @@ std::string find_base(const std::string& folder, const std::string& given) {
   std::string name = file.has("base_model_name_or_path") ? file.text("base_model_name_or_path") : "";
   while (!name.empty() && name.back() == '/') name.pop_back();
   const std::string called = name.substr(name.rfind('/') + 1);  // of no slash: npos + 1 is 0
-  const std::string beside = path_within(folder, "..") + "/" + called;
+  std::string beside = path_within(folder, "..") + "/" + called;
   if (!called.empty() && called != "." && called != ".." && has_model(beside)) return beside;
   fail(SIDBEAM_UNSUPPORTED,
        "'%.150s' is a LoRA adapter of '%.150s', whose folder is not beside it: give that as config.base, or merge them "
