@@ -53,7 +53,7 @@ void Adapter::read_settings(const char* folder) {
 
 std::string Adapter::module(const std::string& name, const char* tensor) const {
   constexpr std::string_view kInner = "model.";
-  const std::string whole = "base_model.model." + name;
+  std::string whole = "base_model.model." + name;
   if (checkpoint_.has(whole + tensor)) return whole;
   if (std::string_view(name).substr(0, kInner.size()) != kInner) return {};
   // Of a base without an output layer.

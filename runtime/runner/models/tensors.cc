@@ -120,11 +120,12 @@ StoredRows ModelTensors::find(const std::string& name, std::initializer_list<int
                               int64_t rows, int64_t columns) {
   StoredRows found;
   const std::string other = adapter_ != nullptr ? adapter_->replacement(name) : "";
-  found.name = other.empty() ? name_in_file(name) : other;
-  found.from = other.empty() ? &checkpoint_ : &adapter_->checkpoint();
+  const bool replaced = adapter_ != nullptr && !other.empty();
+  found.name = replaced ? other : name_in_file(name);
+  found.from = replaced ? &adapter_->checkpoint() : &checkpoint_;
   found.weights = found.from->tensor(found.name, shape);
-  (other.empty() ? read_ : read_of_adapter_).push_back(found.name);
-  if (!other.empty() && checkpoint_.has(name_in_file(name))) read_.push_back(name_in_file(name));
+  (replaced ? read_of_adapter_ : read_).push_back(found.name);
+  if (replaced && checkpoint_.has(name_in_file(name))) read_.push_back(name_in_file(name));
   found.first = first, found.rows = rows, found.columns = columns;
   found.dtype = dtype_of(found.weights.type);
   parameters_ += rows * columns;
