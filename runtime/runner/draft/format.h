@@ -53,7 +53,7 @@ struct WeightSection {
 // All weights that a head of this shape can have, in file order.
 std::vector<WeightSpec> weights_of(const DraftShape& shape);
 const char* weight_name(format::WeightKind kind);
-// The first element that a head must not have, -1: none. All are finite, but for a bias of -inf, whose code is never
+// The first element that a head must not have, -1: none. All are finite, except a bias of -inf, whose code is never
 // found.
 int64_t first_unfit_weight(format::WeightKind kind, const Tensor& weights);
 uint64_t weight_checksum(const void* data, uint64_t bytes);
