@@ -8,6 +8,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace importer {
 
@@ -22,6 +23,15 @@ struct Failure : std::runtime_error {
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+
+// What a message shows of an id or a token: enough to find it, and not so much that the rest is cut off.
+inline std::string shortened(std::string_view text) {
+  constexpr size_t kMost = 80;
+  if (text.size() <= kMost) return std::string(text);
+  size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // within a character
+  return std::string(text.substr(0, end)) + "...";
+}
 
 }  // namespace importer
 

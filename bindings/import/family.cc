@@ -39,25 +39,39 @@ int64_t take_number(std::string_view& text) {
   return number;
 }
 
-// A word of digits, "12-24-52", has these between its codes.
-constexpr std::string_view kBetweenNumbers = " ,-_|/;";
+// What separates numbers, "12-24-52", besides spaces, and what ends words.
+constexpr std::string_view kSeparators = ",-_|/;", kNumberEnds = " \t\r\n,-_|/;", kWordEnds = " \t\r\n,;|<[";
 
 bool begins_with_number(std::string_view text) {
   if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
   return !text.empty() && is_digit(text[0]);
 }
 
-// A separator at the end is a token too, an empty one, which is no number.
+// Where the number that begins the text ends; "1.5e-05" is one.
+size_t number_end(std::string_view text) {
+  size_t end = text.find_first_of(kNumberEnds, 1);
+  while (end != text.npos && text[end] == '-' && (text[end - 1] == 'e' || text[end - 1] == 'E')) {
+    end = text.find_first_of(kNumberEnds, end + 1);
+  }
+  return std::min(end, text.size());
+}
+
+// Nothing between two separators, or after the last one, is a token too, an empty one, which is no number. A minus
+// after a space and before a digit is a sign, as in NumPy's "[ 3 -1]".
 void split_numbers(std::string_view text, std::vector<std::string_view>& out) {
   for (;;) {
-    const size_t end = std::min(text.find_first_of(kBetweenNumbers, 1), text.size());
+    const size_t end = number_end(text);
     out.push_back(text.substr(0, end));
     text.remove_prefix(end);
     if (text.empty()) return;
-    size_t next = text.find_first_not_of(kSpaces);
-    if (kBetweenNumbers.find(text[next], 1) != std::string_view::npos) ++next;
-    text = trimmed(text.substr(next));
-    if (text.empty()) return out.push_back(text);
+    const size_t spaces = text.find_first_not_of(kSpaces);
+    text.remove_prefix(spaces);
+    const bool sign = spaces > 0 && text[0] == '-' && text.size() > 1 && is_digit(text[1]);
+    if (sign || kSeparators.find(text[0]) == kSeparators.npos) continue;
+    text = trimmed(text.substr(1));
+    if (text.empty() || (text[0] != '-' && kSeparators.find(text[0]) != kSeparators.npos)) {
+      return out.push_back(text.substr(0, 0));
+    }
   }
 }
 
@@ -67,7 +81,7 @@ std::string_view take_token(std::string_view& text) {
   const char last = first == '<' ? '>' : first == '[' ? ']' : first == '\'' || first == '"' ? first : '\0';
   size_t end = last != '\0' ? text.find(last, 1) : text.npos;
   const bool quoted = (first == '\'' || first == '"') && end != text.npos;
-  end = end != text.npos ? end + 1 : std::min(text.find_first_of(" \t\r\n,;|<[", 1), text.size());
+  end = end != text.npos ? end + 1 : std::min(text.find_first_of(kWordEnds, 1), text.size());
   std::string_view token = text.substr(0, end);
   if (quoted) token = token.substr(1, token.size() - 2);
   text.remove_prefix(end);
@@ -164,10 +178,24 @@ bool split_sid(std::string_view text, std::vector<std::string_view>& out) {
   return out.size() > before + 1;
 }
 
-bool is_several(std::string_view text, std::vector<std::string_view>& scratch) {
+size_t codes_of_several(std::string_view text, std::vector<std::string_view>& scratch) {
   scratch.clear();
   const bool word = split_sid(text, scratch);
-  return scratch.size() > 1 && !word;
+  if (scratch.size() < 2 || word) return 0;
+  return static_cast<size_t>(std::count_if(scratch.begin(), scratch.end(), has_digit));
+}
+
+bool ends_word(std::string_view rest) { return rest.empty() || kWordEnds.find(rest[0]) != kWordEnds.npos; }
+
+bool brackets_close(std::string_view text) {
+  std::string open;
+  for (const char c : text) {
+    if (c == '(' || c == '[' || c == '{') open += c == '(' ? ')' : c == '[' ? ']' : '}';
+    if (c != ')' && c != ']' && c != '}') continue;
+    if (open.empty() || open.back() != c) return false;
+    open.pop_back();
+  }
+  return open.empty();
 }
 
 std::vector<Family> parse_pattern(std::string_view pattern, int32_t levels) {

@@ -10,11 +10,19 @@
 
 namespace importer {
 
+// Whether what begins and ends like this is in angle or square brackets.
+inline bool has_brackets(std::string_view begin, std::string_view end) {
+  if (begin.empty() || end.empty()) return false;
+  return (begin.front() == '<' && end.back() == '>') || (begin.front() == '[' && end.back() == ']');
+}
+
 struct Family {
   std::string before, after;
 
   // Of plain numbers.
   bool plain() const { return before.empty() && after.empty(); }
+  // "<a_*>" or "[a_*]", whose end is seen whatever follows.
+  bool bracketed() const { return has_brackets(before, after); }
   // "<a_*>"; a star or backslash of the token has a backslash before it.
   std::string text() const;
   // The code of the whole token, or -1. Digits as programs print them: no zeros before them.
@@ -38,8 +46,13 @@ bool has_digit(std::string_view token);
 // "('<a_1>', '<b_2>')". `out` gets views of the text. Returns whether it was one word in which each token begins where
 // letters follow a digit.
 bool split_sid(std::string_view text, std::vector<std::string_view>& out);
-// Whether an element of a list is a SID by itself: several tokens in one string.
-bool is_several(std::string_view text, std::vector<std::string_view>& scratch);
+// How many codes an element of a list has that is several tokens in one string, and therefore a SID by itself; 0: it
+// is one token.
+size_t codes_of_several(std::string_view text, std::vector<std::string_view>& scratch);
+// Whether a token without brackets ends before this rest of a string.
+bool ends_word(std::string_view rest);
+// Whether round, square and curly brackets of the text close, in their order.
+bool brackets_close(std::string_view text);
 
 // "[12, 24]" or "(12, 24)" without its brackets and the spaces around; true where there were brackets.
 bool strip_list(std::string_view& text);

@@ -35,7 +35,7 @@ void IdReader::use(const NpyArray& array) {
     throw Failure("'" + path_ + "': shape " + array.shape_text() + " of '" + array.dtype + "', expected (N,) integers");
   }
   numbers_.emplace(array);
-  unsigned_ = array.is_unsigned() && array.item_bytes == 8;
+  unsigned_ = array.is_u64();
 }
 
 void IdReader::check_count(int64_t count, int64_t rows, const std::string& rows_path) const {

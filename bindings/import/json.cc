@@ -16,6 +16,7 @@ std::string in_quotes(std::string_view name) { return "\"" + std::string(name) +
 // What a message shows of a value.
 std::string shown(ondemand::value& value) {
   const std::string_view raw = value.raw_json_token();
+  if (!raw.empty() && (raw[0] == '[' || raw[0] == '{')) return raw[0] == '[' ? "a list" : "an object";
   const size_t end = std::min(raw.find_last_not_of(" \t\r\n") + 1, size_t{60});
   return std::string(raw.substr(0, end));
 }
@@ -36,6 +37,11 @@ void JsonReader::check(simdjson::error_code error) const {
 
 void JsonReader::fail_value(ondemand::value& value) const {
   sids_.fail(shown(value) + ", expected a token such as \"<a_236>\" or an integer code");
+}
+
+void JsonReader::fail_unclear(std::string_view text) const {
+  sids_.fail("a list of '" + shortened(text) + "' and the like: whether each is a token or a SID cannot be told; " +
+             options_.named("token_pattern") + " says what a token is");
 }
 
 void JsonReader::read_number(Batch& batch, ondemand::value& value) {
@@ -67,9 +73,16 @@ void JsonReader::read_sids(Batch& batch, ondemand::value value) {
   sids_.end_sid(batch);
 }
 
+// Whether the strings in a list are SIDs by themselves, which the first one decides. "<s>12" may be a token too.
+bool JsonReader::is_several(std::string_view first) {
+  const size_t codes = codes_of_several(first, scratch_);
+  unclear_ = codes == 1 && options_.token_pattern.empty();
+  return codes > 1 || unclear_;
+}
+
 // A SID's codes, or, in an outer list, several SIDs.
 void JsonReader::read_list(Batch& batch, ondemand::array list, bool outer) {
-  bool first = true, several = false, ended = false;
+  bool first = true, several = false;
   for (auto element : list) {
     ondemand::value value;
     check(element.get(value));
@@ -81,16 +94,17 @@ void JsonReader::read_list(Batch& batch, ondemand::array list, bool outer) {
     } else if (type == ondemand::json_type::string) {
       std::string_view text;
       check(value.get_string().get(text));
-      if (first) several = outer && is_several(text, scratch_);
+      if (first) several = outer && is_several(text);
       if (several) {
+        if (!first && unclear_) fail_unclear(text);
         sids_.text(text);
         sids_.end_sid(batch);
-        ended = true;
       } else {
         sids_.token(text);
       }
-    } else if (type == ondemand::json_type::array && outer && (first || (several && ended))) {
-      several = ended = true;
+    } else if (type == ondemand::json_type::array && outer && (first || several)) {
+      if (first) unclear_ = false;
+      several = true;
       ondemand::array inner;
       check(value.get_array().get(inner));
       read_list(batch, inner, false);

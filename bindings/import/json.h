@@ -52,8 +52,10 @@ class JsonReader {
   bool fits(Field& field, bool known, std::string_view key);
   void check_keys();
   void read_list(Batch& batch, ondemand::array list, bool outer);
+  bool is_several(std::string_view first);
   void read_number(Batch& batch, ondemand::value& value);
   std::string_view read_item(ondemand::value value);
+  [[noreturn]] void fail_unclear(std::string_view text) const;
   [[noreturn]] void fail_value(ondemand::value& value) const;
   [[noreturn]] void fail_field(const Field& field, const std::string& expected) const;
 
@@ -62,6 +64,7 @@ class JsonReader {
   Fields fields_;
   std::vector<std::string_view> keys_;  // of the object
   std::vector<std::string_view> scratch_;
+  bool unclear_ = false;  // the list's first element is a SID of one code, or a token
 };
 
 // A file in memory, as the parser needs it.

@@ -16,15 +16,17 @@ class MatrixSource final : public Source {
  public:
   MatrixSource(const CatalogueFiles& files, const Shape& shape, const NpyArray& array)
       : Source(files, shape), rows_(array), path_(array.path) {
-    huge_ = array.is_unsigned() && array.item_bytes == 8;
+    dtype_ = array.dtype;
+    huge_ = array.is_u64();
+    floats_ = array.is_float();
     if (files.ids) ids_.emplace(*files.ids, rows_.rows(), path_);
   }
 
   void set_ids(const NpyArray& array) { ids_.emplace(array, rows_.rows(), path_); }
   void set_priorities(const NpyArray& array) {
-    if (!array.is_integer() || array.shape != std::vector<int64_t>{rows_.rows()}) {
+    if (!array.is_integer() || array.is_u64() || array.shape != std::vector<int64_t>{rows_.rows()}) {
       throw Failure("'" + array.path + "': shape " + array.shape_text() + " of '" + array.dtype + "', expected (" +
-                    std::to_string(rows_.rows()) + ",) integers");
+                    std::to_string(rows_.rows()) + ",) integers" + (array.is_u64() ? " that an int64 holds" : ""));
     }
     priorities_.emplace(array);
   }
@@ -52,18 +54,21 @@ class MatrixSource final : public Source {
   std::string place() const override { return "'" + path_ + "': row " + std::to_string(record_); }
 
  private:
-  bool is_missing(int64_t code) const { return !huge_ && (code == -1 || code == RowReader::kMissing); }
+  bool is_nan(int64_t code) const { return floats_ && code == RowReader::kMissing; }
+  bool is_missing(int64_t code) const { return !huge_ && (code == -1 || is_nan(code)); }
 
   int64_t checked(int64_t code) const {
     if (huge_ && code < 0) fail("code " + std::to_string(static_cast<uint64_t>(code)) + " is too large");
-    if (code == RowReader::kFraction) fail("a number that is not whole, expected integer codes");
-    if (code == RowReader::kMissing) fail("NaN, expected integer codes");
+    if (is_nan(code)) fail("NaN, expected integer codes");
+    if (floats_ && code == RowReader::kFraction) {
+      fail("a number that is not whole, or that '" + dtype_ + "' does not tell from its neighbours, expected codes");
+    }
     return code;
   }
 
   RowReader rows_;
-  std::string path_;
-  bool huge_ = false;
+  std::string path_, dtype_;
+  bool huge_ = false, floats_ = false;
   std::optional<IdReader> ids_;
   std::optional<RowReader> priorities_;
 };
@@ -84,7 +89,11 @@ void check_matrix(const NpyArray& array) {
 int find_array(const std::vector<ZipMember>& members, const CatalogueFiles& files, const std::string& name,
                const Names& known, const char* option) {
   std::vector<std::string> names;
-  for (const ZipMember& member : members) names.push_back(member.name.substr(0, member.name.rfind(".npy")));
+  for (const ZipMember& member : members) {
+    constexpr std::string_view kEnd = ".npy";
+    const bool ends = std::string_view(member.name).ends_with(kEnd);
+    names.push_back(member.name.substr(0, member.name.size() - (ends ? kEnd.size() : 0)));
+  }
   return find_field(names, name, known, files.options.named(option), "'" + files.input.path() + "'", "array");
 }
 

@@ -31,10 +31,11 @@ std::string dictionary(const InputFile& file, const std::string& path, int64_t b
   return file.piece(begin + text_at, length);
 }
 
-// The text after 'key': in the dictionary, without leading spaces.
+// The text after 'key': in the dictionary, which has it once, without leading spaces.
 std::string_view value_of(const std::string& path, std::string_view header, std::string_view key) {
   const std::string quoted = "'" + std::string(key) + "'";
   size_t at = header.find(quoted);
+  if (at != header.npos && header.find(quoted, at + 1) != header.npos) fail(path, ".npy header with two " + quoted);
   if (at != header.npos) at = header.find_first_not_of(' ', at + quoted.size());
   if (at != header.npos && header[at] == ':') at = header.find_first_not_of(' ', at + 1);
   if (at == header.npos) fail(path, ".npy header without " + quoted);
@@ -49,6 +50,15 @@ std::string parse_dtype(const std::string& path, std::string_view value) {
   return std::string(value.substr(1, end - 1));
 }
 
+bool parse_order(const std::string& path, std::string_view value) {
+  for (const bool fortran : {false, true}) {
+    const std::string_view word = fortran ? "True" : "False";
+    const std::string_view after = value.substr(std::min(word.size(), value.size()), 1);
+    if (value.substr(0, word.size()) == word && after.find_first_not_of(" ,}") == after.npos) return fortran;
+  }
+  fail(path, ".npy header with a 'fortran_order' that is neither True nor False");
+}
+
 std::vector<int64_t> parse_shape(const std::string& path, std::string_view value) {
   const size_t end = value.find(')');
   if (value[0] != '(' || end == value.npos) fail(path, ".npy header with a 'shape' that is no tuple");
@@ -59,7 +69,7 @@ std::vector<int64_t> parse_shape(const std::string& path, std::string_view value
     std::string part = extents.substr(begin, comma - begin);
     part.erase(0, std::min(part.find_first_not_of(' '), part.size()));
     part.erase(part.find_last_not_of(" L") + 1);
-    if (part.empty()) continue;
+    if (part.empty() && comma == extents.size()) continue;
     const auto number = parse_integer<int64_t>(part);
     if (!number || *number < 0) fail(path, ".npy header with '" + part + "' in its shape");
     shape.push_back(*number);
@@ -112,7 +122,7 @@ NpyArray read_any_npy(const InputFile& file, const std::string& path, int64_t be
   array.file = &file;
   array.path = path;
   array.dtype = parse_dtype(path, value_of(path, header, "descr"));
-  array.fortran = value_of(path, header, "fortran_order").substr(0, 5) != "False";
+  array.fortran = parse_order(path, value_of(path, header, "fortran_order"));
   array.shape = parse_shape(path, value_of(path, header, "shape"));
   const std::string& dtype = array.dtype;
   const auto item = parse_integer<int64_t>(std::string_view(dtype).substr(std::min<size_t>(2, dtype.size())));

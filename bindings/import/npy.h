@@ -27,7 +27,7 @@ struct NpyArray {
   int64_t elements() const;
   bool is_integer() const;
   bool is_float() const { return dtype.size() == 3 && dtype[1] == 'f'; }
-  bool is_unsigned() const { return dtype[1] == 'u'; }
+  bool is_u64() const { return dtype[1] == 'u' && item_bytes == 8; }
   std::string shape_text() const;
 };
 

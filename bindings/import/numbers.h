@@ -48,7 +48,7 @@ inline bool parse_digits(std::string_view text, int64_t* number) {
 bool looks_like_number(std::string_view text);
 // The integer that a number is, "12" or "12.0" or "1.2e1", or nothing.
 std::optional<int64_t> parse_whole(std::string_view text);
-// The integer that a floating-point number is, or nothing.
+// The integer that a floating-point number is, or nothing where it may be another that has been rounded.
 std::optional<int64_t> whole(double number);
 
 // "10,310"

@@ -17,8 +17,12 @@ int64_t element(double value) {
   if (std::isnan(value)) return RowReader::kMissing;
   return whole(value).value_or(RowReader::kFraction);
 }
-int64_t element(float value) { return element(double{value}); }
-int64_t element(sidbeam::F16 value) { return element(sidbeam::float_of(value)); }
+// 2^bits is what 2^bits + 1 would have been rounded to.
+int64_t element(float value, int bits) {
+  return std::abs(value) >= std::ldexp(1.0F, bits) ? RowReader::kFraction : element(double{value});
+}
+int64_t element(float value) { return element(value, 24); }
+int64_t element(sidbeam::F16 value) { return element(sidbeam::float_of(value), 11); }
 template <class T>
 int64_t element(T value) {
   return static_cast<int64_t>(value);  // NOLINT(bugprone-signed-char-misuse): i1 is a number

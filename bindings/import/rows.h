@@ -15,7 +15,7 @@ class RowReader {
  public:
   // What stands for elements of floating-point arrays that are no integer.
   static constexpr int64_t kMissing = INT64_MIN;       // NaN
-  static constexpr int64_t kFraction = INT64_MIN + 1;  // anything else
+  static constexpr int64_t kFraction = INT64_MIN + 1;  // anything else, or so large that neighbours are the same
 
   explicit RowReader(const NpyArray& array);
   int64_t rows() const { return array_.shape[0]; }

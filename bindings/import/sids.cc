@@ -15,21 +15,7 @@ namespace {
 
 std::string codes_text(int32_t count) { return std::to_string(count) + (count == 1 ? " code" : " codes"); }
 
-std::string quoted(std::string_view token) { return "'" + std::string(token) + "'"; }
-
-// What may stand between the codes of a SID in a string, besides spaces.
-constexpr std::string_view kBetween = ",-_|/;";
-
-void skip_spaces(std::string_view& text) {
-  while (!text.empty() && (text[0] == ' ' || text[0] == '\t')) text.remove_prefix(1);
-}
-
-bool take(std::string_view& text, std::string_view what) {
-  if (text.substr(0, what.size()) != what) return false;
-  text.remove_prefix(what.size());
-  skip_spaces(text);
-  return true;
-}
+std::string quoted(std::string_view token) { return "'" + shortened(token) + "'"; }
 
 }  // namespace
 
@@ -67,6 +53,7 @@ void Sids::number(Batch& batch, int64_t number) {
   if (!pieces_.empty()) fail("number " + std::to_string(number) + " among tokens, expected one or the other");
   const auto position = static_cast<size_t>(position_);
   Level& level = level_at(position);
+  shape_.framed = true;  // without begin and end, if they are not known yet
   if (!level.known) {
     meet(level, std::to_string(number));
   } else if (!level.family.plain()) {
@@ -78,7 +65,14 @@ void Sids::number(Batch& batch, int64_t number) {
 void Sids::end_sid(Batch& batch) {
   ++sids_;
   long_way_ = true;
-  if (pieces_.empty()) return close(batch);
+  if (pieces_.empty()) {
+    if (position_ > 0 && !(shape_.begin.empty() && shape_.end.empty())) {
+      fail("a SID of numbers, expected the " +
+           (shape_.begin.empty() ? "end token " + quoted(shape_.end[0]) : "begin token " + quoted(shape_.begin[0])) +
+           (framed_by_.empty() ? "" : " as in " + framed_by_));
+    }
+    return close(batch);
+  }
   if (position_ > 0) fail(quoted(pieces_.back().text) + " among numbers, expected one or the other");
   pieces_.push_back({{}, false});
 }
@@ -102,90 +96,16 @@ int32_t Sids::end_record(Batch& batch) {
   return std::exchange(sids_, 0);
 }
 
-void Sids::read_string(Batch& batch, std::string_view text) {
-  int64_t codes[SIDBEAM_MAX_LEVELS];
-  const size_t count = all_known_ ? take_codes(text, codes) : 0;
-  for (size_t l = 0; l < count; ++l) add_code(batch, codes[l]);
-  if (count > 0) return;
-  tokens_.clear();
-  const bool word = split_sid(text, tokens_);
-  if (tokens_.empty()) return;  // close() says so
-  if (word && !options_.token_pattern.empty()) {
-    read_word(batch, text);
-  } else {
-    if (word && !all_known_) check_word(text);
-    read_tokens(batch);
-  }
-  tokens_.clear();
-}
-
-// Tokens that follow each other without anything between, of the families that the caller has given.
-void Sids::read_word(Batch& batch, std::string_view text) {
-  shape_.framed = true;
-  while (!text.empty()) {
-    const auto position = static_cast<size_t>(position_);
-    const Level& level = level_at(position);
-    if (kBetween.find(text[0]) != std::string_view::npos && level.family.before.substr(0, 1) != text.substr(0, 1)) {
-      text.remove_prefix(1);
-    }
-    const int64_t code = level.family.take(text);
-    if (code < 0) fail_family(level, position, text);
-    add_code(batch, code);
-  }
-}
-
-// Where a token of a word begins with what also joins words, its end and the next one's beginning are not told apart.
-void Sids::check_word(std::string_view text) {
-  const auto unclear = [](std::string_view token) {
-    constexpr std::string_view kJoins = "_-.:/#0123456789";
-    return kJoins.find(token[0]) != token.npos || token.find_first_not_of(kJoins) == token.npos;
-  };
-  if (std::none_of(tokens_.begin() + 1, tokens_.end(), unclear)) return;
-  std::string one;
-  for (const std::string_view token : tokens_) {
-    parts_.split(token);
-    one += (one.empty() ? "" : " ") + parts_.family(0).text();
-  }
-  parts_.split(text);
-  const std::string other = parts_.family(parts_.numbers.size() - 1).text();
-  fail(quoted(text) + ": where its tokens begin cannot be told; " + options_.named("token_pattern") +
-       " says so, such as '" + one + "' or '" + other + "'");
-}
-
-// The codes of a string of tokens of known families, taken off from left to right; their number, or 0 where the string
-// is anything else: the long way then says what is wrong.
-size_t Sids::take_codes(std::string_view text, int64_t* codes) const {
-  if (!text.empty() && (text[0] == '[' || text[0] == '(' || text[0] == ' ')) strip_list(text);
-  for (const std::string& token : shape_.begin) {
-    if (!take(text, token)) return 0;
-  }
-  size_t position = 0;
-  for (; position < levels_.size() && !text.empty(); ++position) {
-    if (!shape_.end.empty() && text.substr(0, shape_.end[0].size()) == shape_.end[0]) break;
-    const Family& family = levels_[position].family;
-    if (position > 0) {
-      skip_spaces(text);
-      // What joins words belongs to the token that begins with it.
-      if (!text.empty() && kBetween.find(text[0]) != std::string_view::npos &&
-          (family.before.empty() || family.before[0] != text[0])) {
-        text.remove_prefix(1);
-        skip_spaces(text);
-      }
-    }
-    codes[position] = family.take(text);
-    if (codes[position] < 0) return 0;
-  }
-  skip_spaces(text);
-  for (const std::string& token : shape_.end) {
-    if (!take(text, token)) return 0;
-  }
-  return text.empty() ? position : 0;
-}
-
-// What becomes a family, or a begin or end token, is text that metadata and terminals take.
+// What becomes a family, or a begin or end token, is text that metadata and terminals take, and no piece of a list that
+// has been cut or is written in a way that is not known: "[1, 2", "{1, 2}", "tensor([1, 2])".
 void Sids::check_text(std::string_view token) const {
-  if (std::none_of(token.begin(), token.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) return;
-  fail("token " + quoted(sidbeam::escaped(token)) + " has control characters, expected text");
+  if (std::any_of(token.begin(), token.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
+    fail("token " + quoted(sidbeam::escaped(token)) + " has control characters, expected text");
+  }
+  if (!brackets_close(token)) {
+    fail("token " + quoted(token) + " has a bracket that does not close, expected a list [12, 24] or tokens (" +
+         options_.named("token_pattern") + ")");
+  }
 }
 
 // Begin and end tokens: those of the first SID that have no number.
@@ -274,6 +194,11 @@ void Sids::meet(Level& level, std::string_view token) {
     level.known = true;
     return;
   }
+  std::vector<std::string_view> tokens;
+  if (codes_of_several(token, tokens) > 1 || parts_.texts[0].empty()) {
+    fail(quoted(token) + " at level " + std::to_string(position_) + " has several numbers, expected one token (" +
+         options_.named("token_pattern") + ")");
+  }
   level.texts.assign(parts_.texts.begin(), parts_.texts.end());
   for (const std::string_view number : parts_.numbers) {
     level.first.push_back(parse_integer<int64_t>(number).value_or(-1));
@@ -302,6 +227,11 @@ void Sids::add_code(Batch& batch, int64_t code, bool placeholder) {
   if (position_ > most_) fail_long();
   const int64_t known = shape_.codes_of(position);
   int64_t codes = known > 0 ? known : SIDBEAM_MAX_CODES - (shape_.variable_length ? 1 : 0);
+  if (shape_.token_base && position < levels_.size() &&
+      !(levels_[position].known && levels_[position].family.plain())) {
+    fail("tokens at level " + std::to_string(position) + ", expected token ids, which are plain numbers (" +
+         options_.named("token_base") + ")");
+  }
   if (shape_.token_base && !placeholder) {
     int64_t first = *shape_.token_base;
     for (size_t l = 0; l < position; ++l) first += shape_.codes_of(l);
@@ -350,8 +280,13 @@ void Sids::close(Batch& batch) {
 void Sids::fail_family(const Level& level, size_t position, std::string_view token) const {
   std::string expected = "one of the family " + (level.known ? level.family.text() : level.token);
   if (level.known && level.family.plain()) expected = "a plain number";
-  const std::string first = level.token.empty() ? "" : ", as " + quoted(level.token) + " (" + level.row + ")";
-  fail("token " + quoted(token) + " at level " + std::to_string(position) + ", expected " + expected + first);
+  std::string what = "token " + quoted(token) + " at level " + std::to_string(position) + ", expected " + expected;
+  if (!level.token.empty() && level.token != token) what += ", as " + quoted(level.token) + " (" + level.row + ")";
+  TokenParts parts;
+  parts.split(token);
+  const auto padded = [](std::string_view number) { return number.size() > 1 && number[0] == '0'; };
+  const bool zeros = std::any_of(parts.numbers.begin(), parts.numbers.end(), padded);
+  fail(what + (zeros ? "; codes have no zeros before them" : ""));
 }
 
 }  // namespace importer

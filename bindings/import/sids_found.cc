@@ -32,10 +32,14 @@ size_t Sids::code_number(const Level& level) const {
 }
 
 // The number that is 0, 1, 2 ... (or 1, 2, 3 ...) at the levels 0, 1, 2 ..., and is therefore no code; kNone if not
-// exactly one of them is.
+// exactly one of them is, or if another is the same at all levels, as it is in a family's name: "<v2_0>", "<v2_1>".
 size_t Sids::number_of_levels_number() const {
   size_t found = kNone;
   for (size_t i = 0; levels_.size() > 1 && i < levels_[0].first.size(); ++i) {
+    const bool same = std::all_of(levels_.begin(), levels_.end(), [&](const Level& level) {
+      return i < level.first.size() && level.first[i] == levels_[0].first[i];
+    });
+    if (same) return kNone;
     bool counts = levels_[0].first[i] <= 1;
     for (size_t l = 0; counts && l < levels_.size(); ++l) {
       const std::vector<int64_t>& first = levels_[l].first;

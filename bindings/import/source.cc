@@ -39,12 +39,12 @@ std::string Source::place() const {
   std::string text = "'" + file_.path() + "'";
   if (line() >= 0) text += ":" + std::to_string(line());
   if (line() < 0) text += ": row " + std::to_string(record_);
-  if (!item_.empty()) text += ": item '" + std::string(item_) + "'";
+  if (!item_.empty()) text += ": item '" + shortened(item_) + "'";
   return text;
 }
 
 std::string Source::row() const {
-  std::string text = item_.empty() ? "" : "item '" + std::string(item_) + "', ";
+  std::string text = item_.empty() ? "" : "item '" + shortened(item_) + "', ";
   return text + (line() >= 0 ? "line " + std::to_string(line()) : "row " + std::to_string(record_));
 }
 
