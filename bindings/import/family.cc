@@ -100,6 +100,13 @@ void split_word(std::string_view word, std::vector<std::string_view>& out) {
   out.push_back(word.substr(begin));
 }
 
+// "[a_1]", which no list is: those have spaces, quotes or numbers.
+bool is_bracketed_word(std::string_view text) {
+  constexpr std::string_view kOfLists = " \t\r\n,;|'\"<";
+  const std::string_view inner = text.substr(1, text.size() - 2);
+  return !inner.empty() && inner.find_first_of(kOfLists) == inner.npos && !begins_with_number(inner);
+}
+
 }  // namespace
 
 std::string Family::text() const { return escaped_star(before) + "*" + escaped_star(after); }
@@ -146,8 +153,8 @@ bool strip_list(std::string_view& text) {
   text = trimmed(text);
   if (text.size() < 2) return false;
   const bool tuple = text.front() == '(' && text.back() == ')';
-  // "[a_1][b_2]" are tokens.
-  const bool list = text.front() == '[' && text.find(']') == text.size() - 1;
+  // "[a_1][b_2]" and "[a_1]" are tokens.
+  const bool list = text.front() == '[' && text.find(']') == text.size() - 1 && !is_bracketed_word(text);
   if (!tuple && !list) return false;
   text = trimmed(text.substr(1, text.size() - 2));
   if (tuple && !text.empty() && text.back() == ',') text = trimmed(text.substr(0, text.size() - 1));
@@ -187,9 +194,10 @@ size_t codes_of_several(std::string_view text, std::vector<std::string_view>& sc
 
 bool ends_word(std::string_view rest) { return rest.empty() || kWordEnds.find(rest[0]) != kWordEnds.npos; }
 
-bool brackets_close(std::string_view text) {
+bool brackets_close(std::string_view token) {
+  if (!token.empty() && token[0] == '<' && token.find('<', 1) != token.npos) return false;
   std::string open;
-  for (const char c : text) {
+  for (const char c : token) {
     if (c == '(' || c == '[' || c == '{') open += c == '(' ? ')' : c == '[' ? ']' : '}';
     if (c != ')' && c != ']' && c != '}') continue;
     if (open.empty() || open.back() != c) return false;

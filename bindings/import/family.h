@@ -51,8 +51,8 @@ bool split_sid(std::string_view text, std::vector<std::string_view>& out);
 size_t codes_of_several(std::string_view text, std::vector<std::string_view>& scratch);
 // Whether a token without brackets ends before this rest of a string.
 bool ends_word(std::string_view rest);
-// Whether round, square and curly brackets of the text close, in their order.
-bool brackets_close(std::string_view text);
+// Whether round, square and curly brackets of a token close, in their order, and none in angle brackets begins anew.
+bool brackets_close(std::string_view token);
 
 // "[12, 24]" or "(12, 24)" without its brackets and the spaces around; true where there were brackets.
 bool strip_list(std::string_view& text);

@@ -163,6 +163,16 @@ JsonReader::Role JsonReader::role_of(std::string_view key) {
   return Role::kOther;
 }
 
+// The parser passes over what nobody asks for, JSON or not; strings have ends, and lists and objects as many brackets.
+void JsonReader::check_other(ondemand::value value) const {
+  ondemand::json_type type{};
+  check(value.type().get(type));
+  if (type == ondemand::json_type::number) check(value.get_number().error());
+  if (type != ondemand::json_type::boolean && type != ondemand::json_type::null) return;
+  const std::string word = shown(value);
+  if (word != "true" && word != "false" && word != "null") sids_.fail("not JSON: " + word);
+}
+
 // Nobody can say which of two values of one key is meant.
 void JsonReader::check_keys() {
   constexpr size_t kFew = 8;
@@ -202,7 +212,7 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(fields_.priority, "an integer");
         break;
       default:
-        break;
+        check_other(value);
     }
   }
   check_keys();

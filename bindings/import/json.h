@@ -51,6 +51,7 @@ class JsonReader {
   Role role_of(std::string_view key);
   bool fits(Field& field, bool known, std::string_view key);
   void check_keys();
+  void check_other(ondemand::value value) const;
   void read_list(Batch& batch, ondemand::array list, bool outer);
   bool is_several(std::string_view first);
   void read_number(Batch& batch, ondemand::value& value);

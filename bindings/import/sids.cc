@@ -183,21 +183,22 @@ void Sids::meet(Level& level, std::string_view token) {
     level.known = true;
     return;
   }
-  check_text(token);
   parts_.split(token);
   if (parts_.numbers.empty()) {
     fail("token " + quoted(token) + " at level " + std::to_string(position_) +
          " has no code, expected one such as '<a_236>'");
   }
-  if (parts_.numbers.size() == 1) {
+  const bool single = parts_.numbers.size() == 1;
+  std::vector<std::string_view> tokens;
+  if (!single && (parts_.texts[0].empty() || codes_of_several(token, tokens) > 1)) {
+    fail(quoted(token) + " at level " + std::to_string(position_) + " has several numbers, expected one token (" +
+         options_.named("token_pattern") + ")");
+  }
+  check_text(token);
+  if (single) {
     level.family = parts_.family(0);
     level.known = true;
     return;
-  }
-  std::vector<std::string_view> tokens;
-  if (codes_of_several(token, tokens) > 1 || parts_.texts[0].empty()) {
-    fail(quoted(token) + " at level " + std::to_string(position_) + " has several numbers, expected one token (" +
-         options_.named("token_pattern") + ")");
   }
   level.texts.assign(parts_.texts.begin(), parts_.texts.end());
   for (const std::string_view number : parts_.numbers) {

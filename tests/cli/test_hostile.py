@@ -82,7 +82,8 @@ class Lists(Hostile):
     def test_several_tokens_in_the_place_of_one(self):
         for first, second in [('[["<a_1><b_2>"]]', '[["<a_1><b_3>"]]'), ('[["1 2"]]', '[["1 3"]]'),
                               ('["<a_1>", "<b_2><c_3>"]', '["<a_2>", "<b_2><c_4>"]')]:
-            self.refused('{"x": %s, "y": %s}' % (first, second), "item 'x': ", "has several numbers, expected one token")
+            self.refused('{"x": %s, "y": %s}' % (first, second), "item 'x': ",
+                         "has several numbers, expected one token")
 
     def test_numbers_have_no_begin_token(self):
         self.refused('{"x": [1, 2], "y": ["<s>", "3", "4"]}', "item 'y': token '<s>' at level 0")
@@ -96,8 +97,26 @@ class Lists(Hostile):
 
     def test_tokens_are_no_token_ids(self):
         options = ["--token-base", 100, "--codes", "100,50"]
-        self.refused('{"x": ["<a_100>", "<b_200>"]}', "item 'x': tokens at level 0, expected token ids", options=options)
+        self.refused('{"x": ["<a_100>", "<b_200>"]}', "item 'x': tokens at level 0, expected token ids",
+                     options=options)
         self.assertEqual(self.sids('{"x": ["100", "249"]}', options)[0], {"x": [[0, 49]]})
+
+
+class Json(Hostile):
+    def test_values_that_nobody_asks_for_are_json_too(self):
+        for value in ["tru", "nullx", "nul", "(1", "00", '4"x"', "1e", "falsey"]:
+            for text in ['{"x": {"t": %s, "sid": [1]}}', '[{"item": "x", "t": %s, "sid": [1]}]',
+                         '{"item": "x", "sid": [1], "t": %s}\n{"item": "y", "sid": [1]}\n']:
+                self.refused(text % value, "a':1: ", "not JSON: ")
+        for value in ["null", "true", "false", "-1.5e3", '"x"', "[null, {}]", "{}"]:
+            self.assertEqual(self.sids('{"x": {"t": %s, "sid": [1]}}' % value)[0], {"x": [[1]]})
+
+    def test_brackets_around_one_word(self):
+        rows = '{"x": "[a_1][b_2]", "y": "[a_2]"}'
+        self.assertEqual(self.sids(rows, ["--variable-length"]), ({"x": [[1, 2]], "y": [[2]]}, ["[a_*]", "[b_*]"]))
+        self.assertEqual(self.sids('{"x": "[a_1]"}')[1], ["[a_*]"])
+        self.assertEqual(self.sids('{"x": "[12]", "y": "[\'3\']"}'), ({"x": [[12]], "y": [[3]]}, ["*"]))
+        self.refused('{"x": "<, <a_1>"}', "token '<, <a_1>' has a bracket that does not close")
 
 
 class Arrays(Hostile):
@@ -110,7 +129,7 @@ class Arrays(Hostile):
     def test_headers(self):
         good = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }"
         self.ok("plan", "--input", self.write("a", self.header(good)))
-        for old, new, piece in [("False", "0", "neither True nor False"), ("False", "Falsehood", "neither True nor False"),
+        for old, new, piece in [("False", "0", "neither True nor False"), ("False", "Falses", "neither True nor False"),
                                 ("}", "'shape': (3, 2), }", "two 'shape'"), ("}", "'descr': '<u4', }", "two 'descr'"),
                                 ("2, 3", "2,, 3", "'' in its shape"), ("2, 3", ", 2, 3", "'' in its shape")]:
             self.refused(self.header(good.replace(old, new)), ".npy header with", piece)
@@ -143,5 +162,6 @@ class Arrays(Hostile):
 
 class Names(Hostile):
     def test_long_names_do_not_hide_the_rest_of_the_message(self):
-        self.refused('{"x": ["<a_1>"], "%s": ["<%s_1>"]}' % ("k" * 5000, "\u00e9" * 5000), "item 'kkk", "kkk...': token '<",
-                     "...' at level 0, expected one of the family <a_*>, as '<a_1>' (item 'x', line 1)")
+        text = '{"x": ["<a_1>"], "%s": ["<%s_1>"]}' % ("k" * 5000, "\u00e9" * 5000)
+        self.refused(text, "item 'kkk", "kkk...': token '<", "...' at level 0, expected one of the family <a_*>, as "
+                     "'<a_1>' (item 'x', line 1)")
