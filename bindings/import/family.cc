@@ -187,6 +187,7 @@ bool split_sid(std::string_view text, std::vector<std::string_view>& out) {
 
 size_t codes_of_several(std::string_view text, std::vector<std::string_view>& scratch) {
   scratch.clear();
+  if (!text.empty() && text[0] == '<' && text.find('>') == text.size() - 1) return 0;
   const bool word = split_sid(text, scratch);
   if (scratch.size() < 2 || word) return 0;
   return static_cast<size_t>(std::count_if(scratch.begin(), scratch.end(), has_digit));

@@ -44,31 +44,31 @@ void refuse_tables(const InputFile& file, const Options& options) {
 // What the first value of a JSON text is, as far as telling formats apart needs it.
 struct FirstValue {
   bool whole = false;             // it ends within the text
-  bool followed = false;          // by another value
+  bool last = false;              // and nothing follows it there
+  bool followed = false;          // or another object does
   std::vector<std::string> keys;  // of an object, at its outermost level
 };
+constexpr size_t kMostKeys = 4096;  // more are items, not fields
 
 FirstValue look_at(std::string_view text) {
   FirstValue value;
   int depth = 0;
   bool expects_key = true;
-  for (size_t at = 0; at < text.size(); ++at) {
+  for (size_t at = 0; at < text.size() && value.keys.size() < kMostKeys; ++at) {
     const char c = text[at];
     if (c == '{' || c == '[') ++depth;
     if (c == ',' && depth == 1) expects_key = true;
     if (c == '"') {
       const size_t begin = ++at;
       for (; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
-      constexpr size_t kMostKeys = 64;
-      if (depth == 1 && expects_key && value.keys.size() < kMostKeys && at < text.size()) {
-        value.keys.emplace_back(text.substr(begin, at - begin));
-      }
+      if (depth == 1 && expects_key && at < text.size()) value.keys.emplace_back(text.substr(begin, at - begin));
       expects_key = false;
     }
     if ((c == '}' || c == ']') && --depth <= 0) {
       value.whole = true;
       const size_t next = std::min(text.find_first_not_of(" \t\r\n", at + 1), text.size());
-      value.followed = next < text.size() && text[next] == '{';
+      value.last = next == text.size();
+      value.followed = !value.last && text[next] == '{';
       return value;
     }
   }
@@ -78,11 +78,11 @@ FirstValue look_at(std::string_view text) {
 // One object per line, or one object of all items: told by what follows the first one, by its keys, by the name.
 const char* detect_json(const CatalogueFiles& files, TextReader& text) {
   constexpr size_t kMostLine = size_t{64} << 20;
-  while (text.window().size() < kMostLine &&
-         text.window().find('\n', text.window().find_first_not_of(" \t\r\n")) == std::string_view::npos) {
-    if (!text.extend()) break;
+  FirstValue first = look_at(text.window());
+  while ((!first.whole || first.last) && first.keys.size() < kMostKeys && text.window().size() < kMostLine &&
+         text.extend()) {
+    first = look_at(text.window());
   }
-  const FirstValue first = look_at(text.window());
   if (!first.whole) return "lcrec";
   if (first.followed) return "jsonl";
   for (const std::string& key : first.keys) {

@@ -5,7 +5,6 @@
 
 #include "failure.h"
 #include "family.h"
-#include "fields.h"
 #include "numbers.h"
 
 namespace importer {
@@ -141,10 +140,9 @@ void JsonReader::fail_field(const Field& field, const std::string& expected) con
   sids_.fail(in_quotes(field.name) + ": expected " + expected);
 }
 
-// Whether the key is the field; two of the names in use are one too many.
-bool JsonReader::fits(Field& field, bool known, std::string_view key) {
-  if (key == field.name && !field.name.empty()) return true;
-  if (field.asked || !known) return false;
+// Whether a key that is new is the field, by the names in use; two of them are one too many.
+bool JsonReader::fits(Field& field, const Names& names, std::string_view key) {
+  if (field.asked || !is_among(names, key)) return false;
   if (!field.name.empty()) {
     sids_.fail("fields " + in_quotes(field.name) + " and " + in_quotes(key) + " both fit, expected " +
                options_.named(field.option) + " to say which");
@@ -154,10 +152,13 @@ bool JsonReader::fits(Field& field, bool known, std::string_view key) {
 }
 
 JsonReader::Role JsonReader::role_of(std::string_view key) {
+  const auto is = [key](const Field& field) { return key == field.name && !field.name.empty(); };
+  if (is(fields_.sid)) return Role::kSid;
+  if (is(fields_.item)) return Role::kItem;
+  if (is(fields_.priority)) return Role::kPriority;
   if (std::find(fields_.others.begin(), fields_.others.end(), key) != fields_.others.end()) return Role::kOther;
-  if (fits(fields_.sid, is_among(kSidNames, key), key)) return Role::kSid;
-  if (fits(fields_.item, is_among(kItemNames, key), key)) return Role::kItem;
-  if (key == fields_.priority.name) return Role::kPriority;
+  if (fits(fields_.sid, kSidNames, key)) return Role::kSid;
+  if (fits(fields_.item, kItemNames, key)) return Role::kItem;
   constexpr size_t kMost = 64;
   if (fields_.others.size() < kMost) fields_.others.emplace_back(key);
   return Role::kOther;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fields.h"
 #include "sids.h"
 #include "source.h"
 
@@ -49,7 +50,7 @@ class JsonReader {
   enum class Role { kOther, kItem, kSid, kPriority };
 
   Role role_of(std::string_view key);
-  bool fits(Field& field, bool known, std::string_view key);
+  bool fits(Field& field, const Names& names, std::string_view key);
   void check_keys();
   void check_other(ondemand::value value) const;
   void read_list(Batch& batch, ondemand::array list, bool outer);

@@ -63,12 +63,22 @@ void Sids::number(Batch& batch, int64_t number) {
 }
 
 void Sids::end_sid(Batch& batch) {
+  tokens_.clear();
+  for (const Piece& piece : pieces_) {
+    if (piece.whole) tokens_.push_back(piece.text);
+  }
+  // The record's first SID, as a list of tokens, is mostly like those before it.
+  if (!pieces_.empty() && position_ == 0 && tokens_.size() == pieces_.size()) {
+    pieces_.clear();
+    if (try_tokens(batch, tokens_.data(), tokens_.size())) return;
+    for (const std::string_view each : tokens_) token(each);
+  }
   ++sids_;
   long_way_ = true;
   if (pieces_.empty()) {
-    if (position_ > 0 && !(shape_.begin.empty() && shape_.end.empty())) {
-      fail("a SID of numbers, expected the " +
-           (shape_.begin.empty() ? "end token " + quoted(shape_.end[0]) : "begin token " + quoted(shape_.begin[0])) +
+    const std::vector<std::string>& frame = shape_.begin.empty() ? shape_.end : shape_.begin;
+    if (position_ > 0 && !frame.empty()) {
+      fail("a SID of numbers, expected the token " + quoted(frame[0]) +
            (framed_by_.empty() ? "" : " as in " + framed_by_));
     }
     return close(batch);

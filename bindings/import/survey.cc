@@ -31,26 +31,27 @@ struct IdSurvey {
   }
 };
 
-// What the options and the file's own header say.
-Shape given_shape(const Options& options, const CatalogueFiles& files) {
+// What the options say.
+Shape given_shape(const Options& options) {
   Shape shape = options.shape;
   if (shape.levels == 0 && shape.codes.size() > 1) shape.levels = static_cast<int32_t>(shape.codes.size());
-  const int32_t levels = open_source(files, shape)->levels();
-  if (levels > 0 && shape.levels > 0 && shape.levels != levels && !shape.variable_length) {
+  return shape;
+}
+
+// What the file's own header says besides.
+void add_levels(const Options& options, int32_t levels, Shape& shape) {
+  if (shape.levels > 0 && shape.levels != levels && !shape.variable_length) {
     throw Failure("'" + options.input + "': SIDs of " + std::to_string(levels) + " codes, expected " +
                   std::to_string(shape.levels) + " (" + options.named(options.shape.levels > 0 ? "levels" : "codes") +
                   ")");
   }
   if (shape.levels == 0) shape.levels = levels;
   // Rows that are padded may be wider than that, but a row is read as a whole.
-  if (std::max(shape.levels, levels) > SIDBEAM_MAX_LEVELS) {
+  if (levels > SIDBEAM_MAX_LEVELS) {
     throw Failure("'" + options.input + "': SIDs of " + std::to_string(levels) + " codes, expected at most " +
                   std::to_string(int{SIDBEAM_MAX_LEVELS}));
   }
-  if (shape.codes.size() == 1 && shape.levels > 0) {
-    shape.codes.resize(static_cast<size_t>(shape.levels), shape.codes[0]);
-  }
-  return shape;
+  if (shape.codes.size() == 1) shape.codes.resize(static_cast<size_t>(shape.levels), shape.codes[0]);
 }
 
 // Of numbers whose codes are known the header says all there is to say.
@@ -61,8 +62,12 @@ bool needs_pass(const Source& source, const Shape& shape) {
 }  // namespace
 
 Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
-  const Shape given = given_shape(options, files);
-  const auto source = open_source(files, given);
+  Shape given = given_shape(options);
+  auto source = open_source(files, given);
+  if (const int32_t levels = source->levels(); levels > 0) {
+    add_levels(options, levels, given);
+    source = open_source(files, given);
+  }
   Survey survey{given, SIDBEAM_ID_I64, source->total()};
   if (!needs_pass(*source, given)) {
     survey.id_type = IdSurvey().type(source->id_form(), options);

@@ -88,7 +88,7 @@ class Lists(Hostile):
     def test_numbers_have_no_begin_token(self):
         self.refused('{"x": [1, 2], "y": ["<s>", "3", "4"]}', "item 'y': token '<s>' at level 0")
         self.refused('{"x": ["<s>", "3", "4"], "y": [1, 2]}',
-                     "item 'y': a SID of numbers, expected the begin token '<s>' as in item 'x', line 1")
+                     "item 'y': a SID of numbers, expected the token '<s>' as in item 'x', line 1")
 
     def test_a_digit_in_the_name_of_a_family(self):
         tokens = '["<v2_0>", "<v2_1>", "<v2_2>"]'
