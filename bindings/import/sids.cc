@@ -189,7 +189,14 @@ void Sids::read_token(Batch& batch, std::string_view token) {
 void Sids::meet(Level& level, std::string_view token) {
   level.token = token;
   level.row = where_.row();
-  if (looks_like_number(token)) {
+  const bool plain = looks_like_number(token);
+  for (const Level& other : levels_) {
+    if (other.token.empty() || looks_like_number(other.token) == plain) continue;
+    fail("token " + quoted(token) + " at level " + std::to_string(position_) + " beside tokens like " +
+         quoted(other.token) + " (" + other.row + "), expected numbers or tokens (" + options_.named("token_pattern") +
+         ")");
+  }
+  if (plain) {
     level.known = true;
     return;
   }

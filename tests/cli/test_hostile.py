@@ -95,6 +95,13 @@ class Lists(Hostile):
         self.refused('{"x": %s}' % tokens, "which number is the code cannot be told", "'<v2_*>' or '<v*_0>'")
         self.assertEqual(self.sids('{"x": %s, "y": ["<v2_5>", "<v2_1>", "<v2_2>"]}' % tokens)[1], ["<v2_*>"] * 3)
 
+    def test_numbers_beside_tokens(self):
+        for sid in ['["3", "<b_2>"]', '["<b_2>", "3"]', '"<a_1> 7"', '"<a_1>00"', '"a_1 7"']:
+            self.refused('{"x": %s}' % sid, "at level 1 beside tokens like '", "expected numbers or tokens")
+        self.refused('{"x": "<a_1><b_2>", "y": "<a_1><b_2>7"}', "token '7' at level 2 beside tokens like '<a_1>' (item "
+                     "'x', line 1)", options=["--variable-length"])
+        self.assertEqual(self.sids('{"x": ["3", "<b_2>"]}', ["--token-pattern", "* <b_*>"])[0], {"x": [[3, 2]]})
+
     def test_tokens_are_no_token_ids(self):
         options = ["--token-base", 100, "--codes", "100,50"]
         self.refused('{"x": ["<a_100>", "<b_200>"]}', "item 'x': tokens at level 0, expected token ids",
