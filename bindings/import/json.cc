@@ -20,20 +20,6 @@ std::string shown(ondemand::value& value) {
   return std::string(raw.substr(0, end));
 }
 
-// The object that begins a text, or all of the text.
-std::string_view first_object(std::string_view text) {
-  int depth = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') {
-      for (++at; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
-    }
-    if (c == '{') ++depth;
-    if (c == '}' && --depth == 0) return text.substr(0, at + 1);
-  }
-  return text;
-}
-
 }  // namespace
 
 JsonReader::JsonReader(Sids& sids, const Options& options)
@@ -240,22 +226,6 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
   return record;
 }
 
-std::string JsonReader::item_in(std::string_view text) const {
-  const simdjson::padded_string first(first_object(text));
-  ondemand::parser parser;
-  ondemand::document document;
-  ondemand::object object;
-  if (parser.iterate(first).get(document) || document.get_object().get(object)) return {};
-  for (auto field : object) {
-    std::string_view key, name;
-    ondemand::value value;
-    if (field.unescaped_key().get(key) || field.value().get(value)) return {};
-    if (fields_.item.name.empty() ? !is_among(kItemNames, key) : key != fields_.item.name) continue;
-    return value.get_string().get(name) ? shown(value) : std::string(name);
-  }
-  return {};
-}
-
 JsonText::JsonText(const InputFile& file) : text_(static_cast<size_t>(file.size())) {
   file.read(0, text_.data(), file.size());
   begin_ = file.head(3) == "\xef\xbb\xbf" ? 3 : 0;
@@ -264,10 +234,6 @@ JsonText::JsonText(const InputFile& file) : text_(static_cast<size_t>(file.size(
 simdjson::padded_string_view JsonText::view() const {
   const size_t bytes = text_.size() - begin_;
   return simdjson::padded_string_view(text_.data() + begin_, bytes, bytes + simdjson::SIMDJSON_PADDING);
-}
-
-std::string_view JsonText::from(const char* at) const {
-  return {at, static_cast<size_t>(text_.data() + text_.size() - at)};
 }
 
 int64_t JsonText::line_of(const char* at) const { return 1 + std::count(text_.data(), at, '\n'); }

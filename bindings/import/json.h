@@ -31,9 +31,6 @@ class JsonReader {
   };
   // An object with the item (unless a key has named it), its SIDs and its priority among its fields.
   Record read_record(Batch& batch, ondemand::object object, bool has_item);
-  // The item's id in the object that begins a text, or "": for messages about an object that has not been read to its
-  // end.
-  std::string item_in(std::string_view text) const;
   // Throws where simdjson has reported an error.
   void check(simdjson::error_code error) const;
 
@@ -77,8 +74,6 @@ class JsonText {
  public:
   explicit JsonText(const InputFile& file);
   simdjson::padded_string_view view() const;
-  // What is left from a place in it.
-  std::string_view from(const char* at) const;
   // The line that a place in it is in.
   int64_t line_of(const char* at) const;
 

@@ -44,7 +44,6 @@ class RecordsSource final : public Source {
   }
 
   int64_t line() const override { return text_.line_of(at_); }
-  std::string find_item() const override { return reader_.item_in(text_.from(at_)); }
 
  private:
   [[noreturn]] void fail_json(simdjson::error_code error) const {

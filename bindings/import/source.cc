@@ -39,8 +39,7 @@ std::string Source::place() const {
   std::string text = "'" + file_.path() + "'";
   if (line() >= 0) text += ":" + std::to_string(line());
   if (line() < 0) text += ": row " + std::to_string(record_);
-  const std::string item = item_.empty() ? find_item() : std::string(item_);
-  if (!item.empty()) text += ": item '" + shortened(item) + "'";
+  if (!item_.empty()) text += ": item '" + shortened(item_) + "'";
   return text;
 }
 

@@ -50,8 +50,6 @@ class Source : public Where {
   virtual bool read_record(Batch& batch) = 0;
   // The line that the record is in, or -1.
   virtual int64_t line() const { return -1; }
-  // The item of a record that has failed before name_item(), for its message; "": it has none.
-  virtual std::string find_item() const { return {}; }
   // "'items.jsonl':17: item 'B07'"
   std::string place() const override;
   [[noreturn]] void fail(const std::string& what) const { sids_.fail(what); }

@@ -168,16 +168,6 @@ class Arrays(Hostile):
 
 
 class Names(Hostile):
-    def test_messages_name_the_item(self):
-        """Whatever is wrong, and wherever the item's id stands."""
-        for fields, piece in [('"item": "B\\u00307", "sid": [1, -2]', "item 'B07': code -2 at level 1"),
-                              ('"sid": [1, 1.5], "item": "B07"', "item 'B07': 1.5, expected an integer code"),
-                              ('"sid": [1, null], "item": 17', "item '17': null, expected a token"),
-                              ('"sid": {}, "item": 17', "item '17': an object, expected a token"),
-                              ('"item": "B07", "priority": "x", "sid": [1, 2]', "item 'B07': \"priority\": expected")]:
-            self.refused('[{"item": "first", "sid": [1, 2]},\n{%s}]' % fields, "a':2: " + piece)
-        self.refused('[{"item": 1, "sid": [1, 2]},\n{"sid": [1, -2]}]', "a':2: code -2 at level 1")
-
     def test_long_names_do_not_hide_the_rest_of_the_message(self):
         text = '{"x": ["<a_1>"], "%s": ["<%s_1>"]}' % ("k" * 5000, "\u00e9" * 5000)
         self.refused(text, "item 'kkk", "kkk...': token '<", "...' at level 0, expected one of the family <a_*>, as "
