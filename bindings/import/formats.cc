@@ -48,6 +48,8 @@ struct FirstValue {
   std::vector<std::string> keys;  // of an object, at its outermost level
 };
 
+constexpr size_t kMostKeys = 64;
+
 FirstValue look_at(std::string_view text) {
   FirstValue value;
   int depth = 0;
@@ -59,7 +61,6 @@ FirstValue look_at(std::string_view text) {
     if (c == '"') {
       const size_t begin = ++at;
       for (; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
-      constexpr size_t kMostKeys = 64;
       if (depth == 1 && expects_key && value.keys.size() < kMostKeys && at < text.size()) {
         value.keys.emplace_back(text.substr(begin, at - begin));
       }
@@ -75,20 +76,21 @@ FirstValue look_at(std::string_view text) {
   return value;
 }
 
-// One object per line, or one object of all items: told by what follows the first one, by its keys, by the name.
+// One object per line, or one object of all items: told by what follows the first one, by its keys, by the name. What
+// has so many keys in front of its first SID is no record.
 const char* detect_json(const CatalogueFiles& files, TextReader& text) {
   constexpr size_t kMostLine = size_t{64} << 20;
-  while (text.window().size() < kMostLine &&
-         text.window().find('\n', text.window().find_first_not_of(" \t\r\n")) == std::string_view::npos) {
-    if (!text.extend()) break;
+  const std::string& asked = files.options.sid_columns;
+  FirstValue first = look_at(text.window());
+  const auto has_sid = [&] {
+    return std::any_of(first.keys.begin(), first.keys.end(),
+                       [&](const std::string& key) { return asked.empty() ? is_among(kSidNames, key) : key == asked; });
+  };
+  while (!first.whole && (first.keys.size() < kMostKeys || has_sid()) && text.window().size() < kMostLine && text.extend()) {
+    first = look_at(text.window());
   }
-  const FirstValue first = look_at(text.window());
   if (!first.whole) return "lcrec";
-  if (first.followed) return "jsonl";
-  for (const std::string& key : first.keys) {
-    const std::string& asked = files.options.sid_columns;
-    if (asked.empty() ? is_among(kSidNames, key) : key == asked) return "jsonl";
-  }
+  if (first.followed || has_sid()) return "jsonl";
   return ends_with(files.input.path(), ".jsonl") || ends_with(files.input.path(), ".ndjson") ? "jsonl" : "lcrec";
 }
 

@@ -13,12 +13,14 @@ namespace {
 
 std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
-// What a message shows of a value.
-std::string shown(ondemand::value& value) {
+// The text of a value that is no list and no object.
+std::string_view raw_text(ondemand::value& value) {
   const std::string_view raw = value.raw_json_token();
-  const size_t end = std::min(raw.find_last_not_of(" \t\r\n") + 1, size_t{60});
-  return std::string(raw.substr(0, end));
+  return raw.substr(0, raw.find_last_not_of(" \t\r\n") + 1);
 }
+
+// What a message shows of a value.
+std::string shown(ondemand::value& value) { return std::string(raw_text(value).substr(0, 60)); }
 
 }  // namespace
 
@@ -38,7 +40,35 @@ void JsonReader::fail_value(ondemand::value& value) const {
   sids_.fail(shown(value) + ", expected a token such as \"<a_236>\" or an integer code");
 }
 
+void JsonReader::begin_places() {
+  places_.marks.clear();
+  places_.sid.clear();
+  places_.whole = places_.simple = true;
+}
+
+// What stands between the quotes; what has escapes is read anew each time.
+std::string_view JsonReader::unquoted(std::string_view raw) {
+  if (raw.size() < 2 || raw.find('\\') != raw.npos) places_.simple = false;
+  return raw.substr(1, raw.size() - 2);
+}
+
+void JsonReader::mark_item(std::string_view key) {
+  if (key.find('\\') != key.npos) places_.simple = false;
+  places_.marks.push_back({Pattern::Hole::kItem, key});
+}
+
+void JsonReader::mark_value(ondemand::value& value) {
+  ondemand::json_type type{};
+  check(value.type().get(type));
+  if (type == ondemand::json_type::array || type == ondemand::json_type::object) {
+    places_.simple = false;
+  } else {
+    places_.marks.push_back({Pattern::Hole::kValue, raw_text(value)});
+  }
+}
+
 void JsonReader::read_number(Batch& batch, ondemand::value& value) {
+  places_.sid.push_back(raw_text(value));
   int64_t number = 0;
   if (value.get_int64().get(number) == simdjson::SUCCESS) return sids_.number(batch, number);
   double real = 0;
@@ -56,6 +86,8 @@ void JsonReader::read_sids(Batch& batch, ondemand::value value) {
     return read_list(batch, list, true);
   }
   if (type == ondemand::json_type::string) {
+    places_.sid.push_back(unquoted(raw_text(value)));
+    places_.whole = false;
     std::string_view text;
     check(value.get_string().get(text));
     sids_.text(text);
@@ -79,6 +111,7 @@ void JsonReader::read_list(Batch& batch, ondemand::array list, bool outer) {
       if (several) fail_value(value);
       read_number(batch, value);
     } else if (type == ondemand::json_type::string) {
+      places_.sid.push_back(unquoted(raw_text(value)));
       std::string_view text;
       check(value.get_string().get(text));
       if (first) several = outer && is_several(text, scratch_);
@@ -100,6 +133,7 @@ void JsonReader::read_list(Batch& batch, ondemand::array list, bool outer) {
     first = false;
   }
   if (!several) sids_.end_sid(batch);
+  if (several) places_.simple = false;
 }
 
 std::string_view JsonReader::read_item(ondemand::value value) {
@@ -107,8 +141,8 @@ std::string_view JsonReader::read_item(ondemand::value value) {
   check(value.type().get(type));
   std::string_view name;
   if (type == ondemand::json_type::number) {
-    name = value.raw_json_token();
-    name = name.substr(0, name.find_last_not_of(" \t\r\n") + 1);
+    name = raw_text(value);
+    places_.marks.push_back({Pattern::Hole::kItemNumber, name});
     if (!parse_canonical<int64_t>(name) && !parse_canonical<uint64_t>(name)) {
       fail_field(fields_.item, "a string or an integer");
     }
@@ -118,6 +152,7 @@ std::string_view JsonReader::read_item(ondemand::value value) {
     return name;
   }
   if (type != ondemand::json_type::string) fail_field(fields_.item, "a string or an integer");
+  places_.marks.push_back({Pattern::Hole::kItem, unquoted(raw_text(value))});
   check(value.get_string().get(name));
   if (name.empty()) sids_.fail(in_quotes(fields_.item.name) + ": empty id");
   return name;
@@ -185,9 +220,11 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         record.item = read_item(value);
         break;
       case Role::kPriority:
+        places_.marks.push_back({Pattern::Hole::kPriority, raw_text(value)});
         if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(fields_.priority, "an integer");
         break;
       default:
+        mark_value(value);
         break;
     }
   }
@@ -201,16 +238,38 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
   return record;
 }
 
-JsonText::JsonText(const InputFile& file) : text_(static_cast<size_t>(file.size())) {
-  file.read(0, text_.data(), file.size());
-  begin_ = file.head(3) == "\xef\xbb\xbf" ? 3 : 0;
+bool JsonSource::is_text(std::string_view record) const {
+  return simdjson::validate_utf8(record.data(), record.size());
 }
 
-simdjson::padded_string_view JsonText::view() const {
-  const size_t bytes = text_.size() - begin_;
-  return simdjson::padded_string_view(text_.data() + begin_, bytes, bytes + simdjson::SIMDJSON_PADDING);
+size_t JsonSource::read_pattern(Batch& batch, std::string_view text) {
+  const size_t bytes = read_alike(batch, text);
+  if (bytes > 0) batch.priorities.push_back(alike_priority());
+  return bytes;
 }
 
-int64_t JsonText::line_of(const char* at) const { return 1 + std::count(text_.data(), at, '\n'); }
+void JsonSource::end_json(Batch& batch, const JsonReader::Record& record, std::string_view text) {
+  name_item(record.item);
+  end_record(batch, record.item);
+  batch.priorities.resize(batch.size(), record.priority);
+  const JsonReader::Places& places = reader_.places();
+  if (places.simple) learn(text, places.marks, places.sid, places.whole);
+}
+
+ondemand::object JsonSource::parse(std::string_view text) {
+  reader_.begin_places();
+  reader_.check(parser_.iterate(text.data(), text.size(), text.size() + TextReader::kPadding).get(document_));
+  ondemand::object object;
+  if (const auto error = document_.get_object().get(object)) {
+    if (error != simdjson::INCORRECT_TYPE) reader_.check(error);
+    fail("expected an object {\"item\": ..., \"sid\": [...]}");
+  }
+  return object;
+}
+
+void JsonSource::check_end() {
+  const char* rest = nullptr;
+  if (document_.current_location().get(rest) == simdjson::SUCCESS) reader_.check(simdjson::TRAILING_CONTENT);
+}
 
 }  // namespace importer

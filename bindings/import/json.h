@@ -39,18 +39,30 @@ class JsonReader {
     bool asked;
     const char* option;
   };
+  // Where the values of the last record are in its text, for a pattern.
+  struct Places {
+    std::vector<Pattern::Mark> marks;   // but those of the SID
+    std::vector<std::string_view> sid;  // parts of its only SID,
+    bool whole;                         // as Sids::find_numbers has them
+    bool simple;                        // false: what the others say is not all of it
+  };
+  const Places& places() const { return places_; }
+  void begin_places();
+  // The item where it is a key: what stands between its quotes, up to the first.
+  void mark_item(std::string_view key);
+
+ private:
   struct Fields {
     Field item, sid, priority;
     std::vector<std::string> others;  // names of fields that are nothing
   };
-  const Fields& fields() const { return fields_; }
-
- private:
   enum class Role { kOther, kItem, kSid, kPriority };
 
   Role role_of(std::string_view key);
   bool fits(Field& field, bool known, std::string_view key);
   void check_keys();
+  void mark_value(ondemand::value& value);
+  std::string_view unquoted(std::string_view raw);
   void read_list(Batch& batch, ondemand::array list, bool outer);
   void read_number(Batch& batch, ondemand::value& value);
   std::string_view read_item(ondemand::value value);
@@ -60,21 +72,34 @@ class JsonReader {
   Sids& sids_;
   const Options& options_;
   Fields fields_;
+  Places places_;
   std::vector<std::string_view> keys_;  // of the object
   std::vector<std::string_view> scratch_;
 };
 
-// A file in memory, as the parser needs it.
-class JsonText {
+// What the formats of JSON share: records that are read through a pattern, or by the parser.
+class JsonSource : public Source {
  public:
-  explicit JsonText(const InputFile& file);
-  simdjson::padded_string_view view() const;
-  // The line that a place in it is in.
-  int64_t line_of(const char* at) const;
+  JsonSource(const CatalogueFiles& files, const Shape& shape) : Source(files, shape), reader_(sids_, options_) {}
+  IdForm id_form() const override { return IdForm::kText; }
+  int64_t total() const override { return file_.size(); }
+
+ protected:
+  bool is_text(std::string_view record) const override;
+  // Bytes of the record that begins the text, which has been read; or 0.
+  size_t read_pattern(Batch& batch, std::string_view text);
+  // The rest of a record, which `text` is.
+  void end_json(Batch& batch, const JsonReader::Record& record, std::string_view text);
+  // The only value of a text, behind which kPadding bytes are readable; its places have begun.
+  ondemand::object parse(std::string_view text);
+  // Nothing follows that value.
+  void check_end();
+
+  JsonReader reader_;
 
  private:
-  simdjson::padded_string text_;
-  size_t begin_;  // after a byte order mark
+  ondemand::parser parser_;
+  ondemand::document document_;
 };
 
 }  // namespace importer

@@ -98,15 +98,15 @@ int32_t Sids::end_record(Batch& batch) {
     }
   }
   pieces_.clear();
-  if (std::exchange(long_way_, false)) prepare_tries();
+  if (std::exchange(long_way_, false)) prepare_patterns();
   return std::exchange(sids_, 0);
 }
 
 void Sids::read_string(Batch& batch, std::string_view text) {
-  int64_t codes[SIDBEAM_MAX_LEVELS];
-  const size_t count = all_known_ ? take_codes(text, codes) : 0;
-  for (size_t l = 0; l < count; ++l) add_code(batch, codes[l]);
-  if (count > 0) return;
+  if (all_known_ && take_numbers(text, numbers_)) {
+    for (const std::string_view number : numbers_) add_code(batch, *parse_integer<int64_t>(number));
+    return;
+  }
   tokens_.clear();
   const bool word = split_sid(text, tokens_);
   if (tokens_.empty()) return;  // close() says so
@@ -152,15 +152,15 @@ void Sids::check_word(std::string_view text) {
        " says so, such as '" + one + "' or '" + other + "'");
 }
 
-// The codes of a string of tokens of known families, taken off from left to right; their number, or 0 where the string
-// is anything else: the long way then says what is wrong.
-size_t Sids::take_codes(std::string_view text, int64_t* codes) const {
+// The numbers of a string of tokens of known families, taken off from left to right; false where the string is anything
+// else: the long way then says what is wrong.
+bool Sids::take_numbers(std::string_view text, std::vector<std::string_view>& numbers) const {
+  numbers.clear();
   if (!text.empty() && (text[0] == '[' || text[0] == '(' || text[0] == ' ')) strip_list(text);
   for (const std::string& token : shape_.begin) {
-    if (!take(text, token)) return 0;
+    if (!take(text, token)) return false;
   }
-  size_t position = 0;
-  for (; position < levels_.size() && !text.empty(); ++position) {
+  for (size_t position = 0; position < levels_.size() && !text.empty(); ++position) {
     if (!shape_.end.empty() && text.substr(0, shape_.end[0].size()) == shape_.end[0]) break;
     const Family& family = levels_[position].family;
     if (position > 0) {
@@ -172,14 +172,16 @@ size_t Sids::take_codes(std::string_view text, int64_t* codes) const {
         skip_spaces(text);
       }
     }
-    codes[position] = family.take(text);
-    if (codes[position] < 0) return 0;
+    std::string_view token = text;
+    if (family.take(text) < 0) return false;
+    token.remove_suffix(text.size() + family.after.size());
+    numbers.push_back(token.substr(family.before.size()));
   }
   skip_spaces(text);
   for (const std::string& token : shape_.end) {
-    if (!take(text, token)) return 0;
+    if (!take(text, token)) return false;
   }
-  return text.empty() ? position : 0;
+  return text.empty() && !numbers.empty();
 }
 
 // What becomes a family, or a begin or end token, is text that metadata and terminals take.
@@ -297,11 +299,13 @@ void Sids::read_parts(Batch& batch, Level& level, std::string_view token) {
   add_code(batch, 0, true);
 }
 
+int64_t Sids::most_codes() const { return SIDBEAM_MAX_CODES - (shape_.variable_length ? 1 : 0); }
+
 void Sids::add_code(Batch& batch, int64_t code, bool placeholder) {
   const auto position = static_cast<size_t>(position_++);
   if (position_ > most_) fail_long();
   const int64_t known = shape_.codes_of(position);
-  int64_t codes = known > 0 ? known : SIDBEAM_MAX_CODES - (shape_.variable_length ? 1 : 0);
+  const int64_t codes = known > 0 ? known : most_codes();
   if (shape_.token_base && !placeholder) {
     int64_t first = *shape_.token_base;
     for (size_t l = 0; l < position; ++l) first += shape_.codes_of(l);

@@ -324,7 +324,12 @@ class BadFiles(Bad):
         self.bad("a.jsonl':1: expected an object", "a.jsonl", "[1]\n", "--format", "jsonl")
         self.bad("a.jsonl':1: no \"sid\"", "a.jsonl", '{"item":1}\n')
         self.bad("true, expected a token such as", "a.jsonl", '{"item":1,"sid":true}\n')
-        self.bad("a.json': not JSON", "a.json", '{"1": ["<a_1>"]')
+        self.bad("a.json':1: not JSON", "a.json", '{"1": ["<a_1>"]')
+        self.bad("a.json':2: not JSON", "a.json", '{"1": ["<a_1>"],\n}')
+        self.bad("a.json':1: item '1': not JSON", "a.json", '{"1": ["<a_1>"] "2": ["<a_1>"]}')
+        self.bad("a.json':1: not JSON", "a.json", '{, "1": ["<a_1>"]}')
+        self.bad("a.json':2: not JSON", "a.json", '{"1": ["<a_1>"]}\n{}', "--format", "lcrec")
+        self.bad("a.json':1: item '1': not JSON", "a.json", '{"1": ["<a_1>"}]', "--format", "lcrec")
         self.bad("a.json': expected one JSON object", "a.json", "[1]", "--format", "lcrec")
         self.bad("a.json':2: item '1': null, expected a token such as", "a.json", '{\n"1": null}')
 
