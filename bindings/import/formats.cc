@@ -86,7 +86,8 @@ const char* detect_json(const CatalogueFiles& files, TextReader& text) {
     return std::any_of(first.keys.begin(), first.keys.end(),
                        [&](const std::string& key) { return asked.empty() ? is_among(kSidNames, key) : key == asked; });
   };
-  while (!first.whole && (first.keys.size() < kMostKeys || has_sid()) && text.window().size() < kMostLine && text.extend()) {
+  while (!first.whole && (first.keys.size() < kMostKeys || has_sid()) && text.window().size() < kMostLine &&
+         text.extend()) {
     first = look_at(text.window());
   }
   if (!first.whole) return "lcrec";

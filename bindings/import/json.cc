@@ -238,38 +238,4 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
   return record;
 }
 
-bool JsonSource::is_text(std::string_view record) const {
-  return simdjson::validate_utf8(record.data(), record.size());
-}
-
-size_t JsonSource::read_pattern(Batch& batch, std::string_view text) {
-  const size_t bytes = read_alike(batch, text);
-  if (bytes > 0) batch.priorities.push_back(alike_priority());
-  return bytes;
-}
-
-void JsonSource::end_json(Batch& batch, const JsonReader::Record& record, std::string_view text) {
-  name_item(record.item);
-  end_record(batch, record.item);
-  batch.priorities.resize(batch.size(), record.priority);
-  const JsonReader::Places& places = reader_.places();
-  if (places.simple) learn(text, places.marks, places.sid, places.whole);
-}
-
-ondemand::object JsonSource::parse(std::string_view text) {
-  reader_.begin_places();
-  reader_.check(parser_.iterate(text.data(), text.size(), text.size() + TextReader::kPadding).get(document_));
-  ondemand::object object;
-  if (const auto error = document_.get_object().get(object)) {
-    if (error != simdjson::INCORRECT_TYPE) reader_.check(error);
-    fail("expected an object {\"item\": ..., \"sid\": [...]}");
-  }
-  return object;
-}
-
-void JsonSource::check_end() {
-  const char* rest = nullptr;
-  if (document_.current_location().get(rest) == simdjson::SUCCESS) reader_.check(simdjson::TRAILING_CONTENT);
-}
-
 }  // namespace importer

@@ -77,31 +77,6 @@ class JsonReader {
   std::vector<std::string_view> scratch_;
 };
 
-// What the formats of JSON share: records that are read through a pattern, or by the parser.
-class JsonSource : public Source {
- public:
-  JsonSource(const CatalogueFiles& files, const Shape& shape) : Source(files, shape), reader_(sids_, options_) {}
-  IdForm id_form() const override { return IdForm::kText; }
-  int64_t total() const override { return file_.size(); }
-
- protected:
-  bool is_text(std::string_view record) const override;
-  // Bytes of the record that begins the text, which has been read; or 0.
-  size_t read_pattern(Batch& batch, std::string_view text);
-  // The rest of a record, which `text` is.
-  void end_json(Batch& batch, const JsonReader::Record& record, std::string_view text);
-  // The only value of a text, behind which kPadding bytes are readable; its places have begun.
-  ondemand::object parse(std::string_view text);
-  // Nothing follows that value.
-  void check_end();
-
-  JsonReader reader_;
-
- private:
-  ondemand::parser parser_;
-  ondemand::document document_;
-};
-
 }  // namespace importer
 
 #endif

@@ -4,6 +4,11 @@
 #include <algorithm>
 
 namespace importer {
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+}  // namespace
 
 JsonParts::JsonParts(const InputFile& file) : text_(file), counted_(text_.window().data()) {
   opening_ = peek();
@@ -25,14 +30,13 @@ int JsonParts::peek() {
   for (;; skip(1)) {
     if (text_.window().empty() && !grow()) return -1;
     const char next = text_.window()[0];
-    if (next != ' ' && next != '\n' && next != '\r' && next != '\t') return static_cast<unsigned char>(next);
+    if (!is_space(next)) return static_cast<unsigned char>(next);
   }
 }
 
 simdjson::error_code JsonParts::advance(bool* more) {
-  const char closing = opening_ == '{' ? '}' : ']';
   int next = peek();
-  *more = !closed_ && next != closing;
+  *more = !closed_ && next != closing();
   if (!*more) {
     if (!closed_) skip(1);
     closed_ = true;
@@ -45,7 +49,7 @@ simdjson::error_code JsonParts::advance(bool* more) {
   }
   first_ = false;
   if (next < 0) return simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
-  return next == ',' || next == closing ? simdjson::TAPE_ERROR : simdjson::SUCCESS;
+  return next == ',' || next == closing() ? simdjson::TAPE_ERROR : simdjson::SUCCESS;
 }
 
 // The part's bytes, or those of the window and one where it does not end there. Brackets are matched by their number
@@ -69,6 +73,12 @@ size_t JsonParts::find_end() const {
 }
 
 bool JsonParts::extend() { return find_end() > text_.window().size() && grow(); }
+
+bool JsonParts::ends(size_t bytes) const {
+  const std::string_view text = text_.window();
+  while (bytes < text.size() && is_space(text[bytes])) ++bytes;
+  return bytes < text.size() && (text[bytes] == ',' || text[bytes] == closing());
+}
 
 simdjson::error_code JsonParts::read(std::string_view* part) {
   for (;;) {

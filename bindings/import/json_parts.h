@@ -24,6 +24,8 @@ class JsonParts {
   std::string_view window() const { return text_.window(); }
   // More of it, unless the part is in it whole.
   bool extend();
+  // Whether the part may be so long: another one, or the end, follows it.
+  bool ends(size_t bytes) const;
   // The part as a whole.
   simdjson::error_code read(std::string_view* part);
   // The part is read, and so long.
@@ -33,6 +35,7 @@ class JsonParts {
   int64_t line() const;
 
  private:
+  char closing() const { return opening_ == '{' ? '}' : ']'; }
   int peek();
   size_t find_end() const;
   bool grow();
@@ -40,7 +43,7 @@ class JsonParts {
   TextReader text_;
   int opening_;
   bool first_ = true, closed_ = false;
-  int64_t line_ = 1;      // of the place that follows
+  int64_t line_ = 1;     // of the place that follows
   const char* counted_;  // in the window's memory
 };
 

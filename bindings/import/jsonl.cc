@@ -1,7 +1,7 @@
 // JSON lines: {"item": "B07", "sid": [3, 1, 2], "priority": 5}, one per line; blank lines and other fields are passed
 // over.
 // SPDX-License-Identifier: Apache-2.0
-#include "json.h"
+#include "json_source.h"
 
 namespace importer {
 namespace {

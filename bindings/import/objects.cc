@@ -5,66 +5,41 @@
 #include <utility>
 
 #include "failure.h"
-#include "json.h"
-#include "json_parts.h"
+#include "json_source.h"
 
 namespace importer {
 namespace {
 
-class ObjectsSource final : public JsonSource {
+class ObjectsSource final : public JsonPartsSource {
  public:
   ObjectsSource(const CatalogueFiles& files, const Shape& shape)
-      : JsonSource(files, shape), parts_(file_), survey_(!shape.framed) {
-    if (parts_.opening() == '{') return;
+      : JsonPartsSource(files, shape), survey_(!shape.framed) {
+    if (opening() == '{') return;
     throw Failure("'" + file_.path() + "': expected one JSON object {\"item\": [\"<a_1>\", ...], ...}");
   }
 
-  int64_t done() const override { return parts_.position(); }
-
  protected:
-  bool read_record(Batch& batch) override {
-    bool more;
-    reader_.check(parts_.advance(&more));
-    if (!more) {
-      check_items();
-      return false;
-    }
-    const int64_t position = parts_.position();
-    if (!read_alike_member(batch)) read_member(batch);
-    if (survey_) keys_.emplace_back(std::hash<std::string_view>()(batch.name(batch.size() - 1)), position);
-    return true;
-  }
-
-  int64_t line() const override { return parts_.line(); }
-
- private:
-  bool read_alike_member(Batch& batch) {
-    do {
-      if (const size_t bytes = read_pattern(batch, parts_.window())) {
-        parts_.skip(bytes);
-        return true;
-      }
-    } while (parts_.extend());
-    return false;
-  }
-
-  void read_member(Batch& batch) {
-    std::string_view part;
-    reader_.check(parts_.read(&part));
+  void read_part(Batch& batch, std::string_view part) override {
     object_.assign("{").append(part).append("}");
+    const size_t bytes = object_.size();
     object_.append(TextReader::kPadding, '\0');
-    const std::string_view text = std::string_view(object_).substr(0, part.size() + 2);
     JsonReader::Record record;
-    for (auto found : parse(text)) {
+    for (auto found : parse({object_.data(), bytes})) {
       ondemand::field field;
       reader_.check(std::move(found).get(field));
       record = read_field(batch, field);
     }
     check_end();
-    end_json(batch, record, text.substr(1, part.size()));
-    parts_.skip(part.size());
+    end_json(batch, record, {object_.data() + 1, part.size()});
   }
 
+  void end_part(const Batch& batch, int64_t position) override {
+    if (survey_) keys_.emplace_back(std::hash<std::string_view>()(batch.name(batch.size() - 1)), position);
+  }
+
+  void end_parts() override { check_items(); }
+
+ private:
   JsonReader::Record read_field(Batch& batch, ondemand::field field) {
     const std::string_view key(field.key().raw());
     reader_.mark_item(key.substr(0, key.find('"')));
@@ -123,9 +98,8 @@ class ObjectsSource final : public JsonSource {
     return lines;
   }
 
-  JsonParts parts_;
-  bool survey_;         // the second reading has no need to look for keys that come twice
-  std::string object_;  // of one member
+  bool survey_;                                   // the second reading has no need to look for keys that come twice
+  std::string object_;                            // of one member
   std::vector<std::pair<size_t, int64_t>> keys_;  // hashes and places of the items
 };
 

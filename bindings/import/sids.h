@@ -104,9 +104,9 @@ class Sids {
   const Where& where_;
   Shape shape_;
   std::vector<Level> levels_;
-  bool all_known_ = false;       // families of all levels, begin and end
-  bool long_way_ = false;        // the record's SIDs did not come by try_codes
-  std::vector<Limit> limits_;    // of each level, once all are known
+  bool all_known_ = false;     // families of all levels, begin and end
+  bool long_way_ = false;      // the record's SIDs did not come by try_codes
+  std::vector<Limit> limits_;  // of each level, once all are known
   std::vector<Piece> pieces_;
   std::vector<std::string_view> numbers_;
   std::vector<std::string_view> tokens_;

@@ -57,7 +57,7 @@ void Source::end_record(Batch& batch, std::string_view item) {
 
 size_t Source::read_alike(Batch& batch, std::string_view text) {
   const size_t bytes = patterns_.match(text, alike_);
-  if (bytes == 0 || (!alike_.ascii && !is_text(text.substr(0, bytes)))) return 0;
+  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii)) return 0;
   if (!sids_.try_codes(batch, alike_.codes, alike_.levels)) return 0;
   batch.add_name(alike_.item);
   return bytes;

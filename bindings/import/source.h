@@ -64,8 +64,8 @@ class Source : public Where {
   // the other holes.
   void learn(std::string_view record, std::vector<Pattern::Mark> marks, const std::vector<std::string_view>& sid,
              bool whole);
-  // Whether a record may be what it is: asked of those with bytes above 0x7f.
-  virtual bool is_text(std::string_view /*record*/) const { return true; }
+  // Whether the text at the beginning of what comes next is a record, as far as a pattern does not say it.
+  virtual bool accepts(std::string_view /*record*/, bool /*ascii*/) const { return true; }
   // The item of the record, for messages, as soon as it is known.
   void name_item(std::string_view item) { item_ = item; }
 
