@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "failure.h"
 #include "family.h"
@@ -24,9 +25,10 @@ std::string shown(ondemand::value& value) { return std::string(raw_text(value).s
 
 }  // namespace
 
-JsonReader::JsonReader(Sids& sids, const Options& options)
+JsonReader::JsonReader(Sids& sids, const Options& options, std::function<void(std::string_view)> name_item)
     : sids_(sids),
       options_(options),
+      name_item_(std::move(name_item)),
       fields_{{options.item_column, !options.item_column.empty(), "item_column"},
               {options.sid_columns, !options.sid_columns.empty(), "sid_columns"},
               {options.priority_column.empty() ? "priority" : options.priority_column, true, "priority_column"},
@@ -218,6 +220,7 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         break;
       case Role::kItem:
         record.item = read_item(value);
+        name_item_(record.item);
         break;
       case Role::kPriority:
         places_.marks.push_back({Pattern::Hole::kPriority, raw_text(value)});

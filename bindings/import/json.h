@@ -5,6 +5,7 @@
 
 #include <simdjson.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,8 @@ namespace ondemand = simdjson::ondemand;
 // Views that it hands out are the parser's, valid as long as its document is.
 class JsonReader {
  public:
-  JsonReader(Sids& sids, const Options& options);
+  // `name_item` is told a record's item as soon as it is known.
+  JsonReader(Sids& sids, const Options& options, std::function<void(std::string_view)> name_item);
 
   // The SIDs of an item: a list or a string of tokens or numbers, a number, or a list of such.
   void read_sids(Batch& batch, ondemand::value value);
@@ -71,6 +73,7 @@ class JsonReader {
 
   Sids& sids_;
   const Options& options_;
+  std::function<void(std::string_view)> name_item_;
   Fields fields_;
   Places places_;
   std::vector<std::string_view> keys_;  // of the object
