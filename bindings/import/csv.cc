@@ -2,7 +2,6 @@
 // column per level. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
-#include "bytes.h"
 #include "csv_text.h"
 #include "failure.h"
 #include "family.h"
@@ -171,6 +170,7 @@ class CsvSource final : public Source {
 
  protected:
   bool read_record(Batch& batch) override {
+    if (read_alike_line(batch)) return true;
     if (!text_.next()) return false;
     const std::vector<std::string_view>& fields = text_.fields();
     if (fields.size() != columns_.names.size()) {
@@ -180,36 +180,50 @@ class CsvSource final : public Source {
     const std::string_view item = fields[columns_.item];
     if (item.empty()) fail("empty '" + columns_.names[columns_.item] + "'");
     name_item(item);
-    if (!columns_.per_level && !sids_.try_text(batch, fields[columns_.sid[0]])) {
-      sids_.text(fields[columns_.sid[0]]);
-      sids_.end_sid(batch);
-    } else if (columns_.per_level && !try_levels(batch, fields)) {
+    if (columns_.per_level) {
       read_levels(batch, fields);
-      sids_.end_sid(batch);
+    } else {
+      sids_.text(fields[columns_.sid[0]]);
     }
+    sids_.end_sid(batch);
     end_record(batch, item);
     if (columns_.priority != kNone) {
       const auto priority = parse_whole(fields[columns_.priority]);
       if (!priority) fail_cell(columns_.priority, fields, "an integer");
       batch.priorities.push_back(*priority);
     }
+    learn_line();
     return true;
   }
 
   int64_t line() const override { return text_.line(); }
 
  private:
-  bool try_levels(Batch& batch, const std::vector<std::string_view>& fields) {
-    int64_t codes[SIDBEAM_MAX_LEVELS];
-    const size_t levels = columns_.sid.size();
-    if (levels > SIDBEAM_MAX_LEVELS) return false;
-    for (size_t l = 0; l < levels; ++l) {
-      const std::string_view cell = fields[columns_.sid[l]];
-      int digits = 0;
-      codes[l] = short_number(cell.data(), &digits);
-      if (static_cast<size_t>(digits) != cell.size() || digits == 0 || digits == 8) return false;
+  bool read_alike_line(Batch& batch) {
+    do {
+      const size_t bytes = read_alike(batch, text_.window());
+      if (bytes == 0) continue;
+      if (columns_.priority != kNone) batch.priorities.push_back(alike_priority());
+      text_.skip_line(bytes);
+      return true;
+    } while (text_.extend());
+    return false;
+  }
+
+  void learn_line() {
+    std::vector<Pattern::Mark> marks = text_.marks();
+    if (marks.empty()) return;
+    marks[columns_.item].hole = Pattern::Hole::kItem;
+    if (columns_.priority != kNone) marks[columns_.priority].hole = Pattern::Hole::kPriority;
+    std::vector<std::string_view> sid;
+    for (const size_t column : columns_.sid) sid.push_back(text_.fields()[column]);
+    while (shape_.variable_length && columns_.per_level && !sid.empty() && is_missing(sid.back())) sid.pop_back();
+    // Without the holes of the SID's fields, which learn() has.
+    std::vector<Pattern::Mark> others;
+    for (size_t i = 0; i < marks.size(); ++i) {
+      if (std::find(columns_.sid.begin(), columns_.sid.end(), i) == columns_.sid.end()) others.push_back(marks[i]);
     }
-    return sids_.try_numbers(batch, codes, levels);
+    learn(text_.record(), others, sid, columns_.per_level);
   }
 
   // Where lengths vary, missing cells end the SID.

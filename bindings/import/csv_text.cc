@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bytes.h"
 #include "failure.h"
 #include "family.h"
 
@@ -42,9 +41,27 @@ bool CsvText::next() {
   line_ = next_line_;
   while (!read_fields(text_.window())) text_.extend();
   if (over_lines_ && options_.quotes == SIDBEAM_QUOTES_AUTO) check_lines(text_.window().substr(0, at_));
-  text_.skip(std::min(at_, text_.window().size()));
+  record_ = text_.window().substr(0, at_);
+  text_.skip(record_.size());
   ++next_line_;
   return true;
+}
+
+void CsvText::skip_line(size_t bytes) {
+  text_.skip(bytes);
+  line_ = next_line_++;
+}
+
+std::vector<Pattern::Mark> CsvText::marks() const {
+  const bool quotes = options_.quotes != SIDBEAM_QUOTES_TEXT;
+  std::vector<Pattern::Mark> marks;
+  if (over_lines_ || unquoted_count_ > 0 || record_.back() != '\n') return marks;
+  for (const std::string_view field : fields_) {
+    const bool quoted = quotes && field.data() > record_.data() && field.data()[-1] == '"';
+    if (quotes && !quoted && *field.data() == '"') return {};
+    marks.push_back({Pattern::Hole::kText, field, quoted ? '"' : separator_, quotes ? '"' : separator_});
+  }
+  return marks;
 }
 
 // The record that begins the text; false if it may continue past the text, which is not all of the file.
@@ -62,13 +79,8 @@ bool CsvText::read_fields(std::string_view text) {
 
 // Where the field without quotes ends.
 size_t CsvText::find_end(std::string_view text) const {
-  const uint64_t separators = kOnes * static_cast<unsigned char>(separator_);
-  for (size_t end = at_; end < text.size(); end += 8) {
-    const uint64_t word = eight_bytes(text.data() + end);
-    const uint64_t ends = zero_bytes(word ^ separators) | zero_bytes(word ^ kOnes * '\n');
-    if (ends != 0) return std::min(end + static_cast<size_t>(lowest(ends)), text.size());
-  }
-  return text.size();
+  const char ends[] = {separator_, '\n'};
+  return std::min(text.find_first_of(std::string_view(ends, 2), at_), text.size());
 }
 
 // Appends a field; *more: another follows in this record. False as read_fields.
@@ -121,9 +133,7 @@ bool CsvText::read_quoted(std::string_view text, bool* quoted) {
     std::string& copy = unquoted_[unquoted_count_++];
     copy.clear();
     for (size_t i = 0; i < field.size(); i += field[i] == '"' ? 2 : 1) copy += field[i];
-    const size_t bytes = copy.size();
-    copy.append(sizeof(uint64_t), '\0');  // as readable as what follows a field in the window
-    field = std::string_view(copy).substr(0, bytes);
+    field = copy;
   }
   fields_.push_back(field);
   at_ = after;

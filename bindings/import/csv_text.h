@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "options.h"
+#include "pattern.h"
 
 namespace importer {
 
@@ -19,8 +20,18 @@ class CsvText {
 
   // The next record into fields(); false at the end. Empty lines are passed over.
   bool next();
-  // Valid until the next record is read. 8 bytes after each field are readable.
+  // Valid until the next record is read.
   const std::vector<std::string_view>& fields() const { return fields_; }
+  // The text of the record with its end of line, which the last one of a file may lack. Valid as the fields are.
+  std::string_view record() const { return record_; }
+  // The holes of the record's fields for a pattern, all as text that is nothing; empty where a field is not as it is in
+  // the text.
+  std::vector<Pattern::Mark> marks() const;
+  // The text that comes next, as far as it is in memory; more of it, where no record may be complete.
+  std::string_view window() const { return text_.window(); }
+  bool extend() { return !text_.has_line() && text_.extend(); }
+  // Passes over a record of one line.
+  void skip_line(size_t bytes);
   // The line in which the record begins.
   int64_t line() const { return line_; }
   int64_t position() const { return text_.position(); }
@@ -43,6 +54,7 @@ class CsvText {
   int64_t line_ = 1, next_line_ = 1;
   bool over_lines_ = false;  // a quoted field has an end of line
   std::vector<std::string_view> fields_;
+  std::string_view record_;
   std::deque<std::string> unquoted_;  // fields with doubled quotes
   size_t unquoted_count_ = 0;
   size_t expected_ = 0;

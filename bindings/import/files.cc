@@ -102,6 +102,7 @@ bool TextReader::extend() {
   if (buffer_.size() < needed) buffer_.resize(needed);
   file_.read(read_, buffer_.data() + end_, bytes);
   end_ += static_cast<size_t>(bytes);
+  buffer_[end_] = '\n';
   read_ += bytes;
   return true;
 }

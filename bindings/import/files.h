@@ -45,7 +45,7 @@ class InputFile {
 };
 
 // Text of a file, through a window of memory that grows when a line needs it. kPadding readable bytes follow the
-// window, as simdjson needs.
+// window, as simdjson needs, of which the first is a line's end.
 class TextReader {
  public:
   static constexpr size_t kPadding = 64;
@@ -62,6 +62,8 @@ class TextReader {
   void skip(size_t bytes) { begin_ += bytes; }
   // The next line, without its end; false at the end of the file. Valid as long as a window is.
   bool next_line(std::string_view& line);
+  // Whether the window has the end of a line.
+  bool has_line() const { return window().find('\n') != std::string_view::npos; }
   // Bytes before the window, for a progress bar.
   int64_t position() const { return read_ - static_cast<int64_t>(end_ - begin_); }
 

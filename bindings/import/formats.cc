@@ -48,20 +48,23 @@ struct FirstValue {
   bool followed = false;          // or another object does
   std::vector<std::string> keys;  // of an object, at its outermost level
 };
-constexpr size_t kMostKeys = 4096;  // more are items, not fields
+
+constexpr size_t kMostKeys = 64;
 
 FirstValue look_at(std::string_view text) {
   FirstValue value;
   int depth = 0;
   bool expects_key = true;
-  for (size_t at = 0; at < text.size() && value.keys.size() < kMostKeys; ++at) {
+  for (size_t at = 0; at < text.size(); ++at) {
     const char c = text[at];
     if (c == '{' || c == '[') ++depth;
     if (c == ',' && depth == 1) expects_key = true;
     if (c == '"') {
       const size_t begin = ++at;
       for (; at < text.size() && text[at] != '"'; ++at) at += text[at] == '\\' ? 1 : 0;
-      if (depth == 1 && expects_key && at < text.size()) value.keys.emplace_back(text.substr(begin, at - begin));
+      if (depth == 1 && expects_key && value.keys.size() < kMostKeys && at < text.size()) {
+        value.keys.emplace_back(text.substr(begin, at - begin));
+      }
       expects_key = false;
     }
     if ((c == '}' || c == ']') && --depth <= 0) {
@@ -75,20 +78,22 @@ FirstValue look_at(std::string_view text) {
   return value;
 }
 
-// One object per line, or one object of all items: told by what follows the first one, by its keys, by the name.
+// One object per line, or one object of all items: told by what follows the first one, by its keys, by the name. What
+// has so many keys in front of its first SID is no record.
 const char* detect_json(const CatalogueFiles& files, TextReader& text) {
   constexpr size_t kMostLine = size_t{64} << 20;
+  const std::string& asked = files.options.sid_columns;
   FirstValue first = look_at(text.window());
-  while ((!first.whole || first.last) && first.keys.size() < kMostKeys && text.window().size() < kMostLine &&
-         text.extend()) {
+  const auto has_sid = [&] {
+    return std::any_of(first.keys.begin(), first.keys.end(),
+                       [&](const std::string& key) { return asked.empty() ? is_among(kSidNames, key) : key == asked; });
+  };
+  while ((!first.whole || first.last) && (first.keys.size() < kMostKeys || has_sid()) &&
+         text.window().size() < kMostLine && text.extend()) {
     first = look_at(text.window());
   }
   if (!first.whole) return "lcrec";
-  if (first.followed) return "jsonl";
-  for (const std::string& key : first.keys) {
-    const std::string& asked = files.options.sid_columns;
-    if (asked.empty() ? is_among(kSidNames, key) : key == asked) return "jsonl";
-  }
+  if (first.followed || has_sid()) return "jsonl";
   return ends_with(files.input.path(), ".jsonl") || ends_with(files.input.path(), ".ndjson") ? "jsonl" : "lcrec";
 }
 

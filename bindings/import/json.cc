@@ -2,6 +2,7 @@
 #include "json.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "failure.h"
 #include "family.h"
@@ -12,19 +13,25 @@ namespace {
 
 std::string in_quotes(std::string_view name) { return "\"" + std::string(name) + "\""; }
 
+// The text of a value that is no list and no object.
+std::string_view raw_text(ondemand::value& value) {
+  const std::string_view raw = value.raw_json_token();
+  return raw.substr(0, raw.find_last_not_of(" \t\r\n") + 1);
+}
+
 // What a message shows of a value.
 std::string shown(ondemand::value& value) {
-  const std::string_view raw = value.raw_json_token();
+  const std::string_view raw = raw_text(value);
   if (!raw.empty() && (raw[0] == '[' || raw[0] == '{')) return raw[0] == '[' ? "a list" : "an object";
-  const size_t end = std::min(raw.find_last_not_of(" \t\r\n") + 1, size_t{60});
-  return std::string(raw.substr(0, end));
+  return std::string(raw.substr(0, 60));
 }
 
 }  // namespace
 
-JsonReader::JsonReader(Sids& sids, const Options& options)
+JsonReader::JsonReader(Sids& sids, const Options& options, std::function<void(std::string_view)> name_item)
     : sids_(sids),
       options_(options),
+      name_item_(std::move(name_item)),
       fields_{{options.item_column, !options.item_column.empty(), "item_column"},
               {options.sid_columns, !options.sid_columns.empty(), "sid_columns"},
               {options.priority_column.empty() ? "priority" : options.priority_column, true, "priority_column"},
@@ -43,7 +50,35 @@ void JsonReader::fail_unclear(std::string_view text) const {
              options_.named("token_pattern") + " says what a token is");
 }
 
+void JsonReader::begin_places() {
+  places_.marks.clear();
+  places_.sid.clear();
+  places_.whole = places_.simple = true;
+}
+
+// What stands between the quotes; what has escapes is read anew each time.
+std::string_view JsonReader::unquoted(std::string_view raw) {
+  if (raw.size() < 2 || raw.find('\\') != raw.npos) places_.simple = false;
+  return raw.substr(1, raw.size() - 2);
+}
+
+void JsonReader::mark_item(std::string_view key) {
+  if (key.find('\\') != key.npos) places_.simple = false;
+  places_.marks.push_back({Pattern::Hole::kItem, key});
+}
+
+void JsonReader::mark_value(ondemand::value& value) {
+  ondemand::json_type type{};
+  check(value.type().get(type));
+  if (type == ondemand::json_type::array || type == ondemand::json_type::object) {
+    places_.simple = false;
+  } else {
+    places_.marks.push_back({Pattern::Hole::kValue, raw_text(value)});
+  }
+}
+
 void JsonReader::read_number(Batch& batch, ondemand::value& value) {
+  places_.sid.push_back(raw_text(value));
   int64_t number = 0;
   if (value.get_int64().get(number) == simdjson::SUCCESS) return sids_.number(batch, number);
   double real = 0;
@@ -61,6 +96,8 @@ void JsonReader::read_sids(Batch& batch, ondemand::value value) {
     return read_list(batch, list, true);
   }
   if (type == ondemand::json_type::string) {
+    places_.sid.push_back(unquoted(raw_text(value)));
+    places_.whole = false;
     std::string_view text;
     check(value.get_string().get(text));
     sids_.text(text);
@@ -91,6 +128,7 @@ void JsonReader::read_list(Batch& batch, ondemand::array list, bool outer) {
       if (several) fail_value(value);
       read_number(batch, value);
     } else if (type == ondemand::json_type::string) {
+      places_.sid.push_back(unquoted(raw_text(value)));
       std::string_view text;
       check(value.get_string().get(text));
       if (first) several = outer && is_several(text);
@@ -113,6 +151,7 @@ void JsonReader::read_list(Batch& batch, ondemand::array list, bool outer) {
     first = false;
   }
   if (!several) sids_.end_sid(batch);
+  if (several) places_.simple = false;
 }
 
 std::string_view JsonReader::read_item(ondemand::value value) {
@@ -120,8 +159,8 @@ std::string_view JsonReader::read_item(ondemand::value value) {
   check(value.type().get(type));
   std::string_view name;
   if (type == ondemand::json_type::number) {
-    name = value.raw_json_token();
-    name = name.substr(0, name.find_last_not_of(" \t\r\n") + 1);
+    name = raw_text(value);
+    places_.marks.push_back({Pattern::Hole::kItemNumber, name});
     if (!parse_canonical<int64_t>(name) && !parse_canonical<uint64_t>(name)) {
       fail_field(fields_.item, "a string or an integer");
     }
@@ -131,6 +170,7 @@ std::string_view JsonReader::read_item(ondemand::value value) {
     return name;
   }
   if (type != ondemand::json_type::string) fail_field(fields_.item, "a string or an integer");
+  places_.marks.push_back({Pattern::Hole::kItem, unquoted(raw_text(value))});
   check(value.get_string().get(name));
   if (name.empty()) sids_.fail(in_quotes(fields_.item.name) + ": empty id");
   return name;
@@ -208,11 +248,14 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         break;
       case Role::kItem:
         record.item = read_item(value);
+        name_item_(record.item);
         break;
       case Role::kPriority:
+        places_.marks.push_back({Pattern::Hole::kPriority, raw_text(value)});
         if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(fields_.priority, "an integer");
         break;
       default:
+        mark_value(value);
         check_other(value);
     }
   }
@@ -225,17 +268,5 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
   if (record.item.empty() && !has_item) missing(fields_.item, "item", "the item's id");
   return record;
 }
-
-JsonText::JsonText(const InputFile& file) : text_(static_cast<size_t>(file.size())) {
-  file.read(0, text_.data(), file.size());
-  begin_ = file.head(3) == "\xef\xbb\xbf" ? 3 : 0;
-}
-
-simdjson::padded_string_view JsonText::view() const {
-  const size_t bytes = text_.size() - begin_;
-  return simdjson::padded_string_view(text_.data() + begin_, bytes, bytes + simdjson::SIMDJSON_PADDING);
-}
-
-int64_t JsonText::line_of(const char* at) const { return 1 + std::count(text_.data(), at, '\n'); }
 
 }  // namespace importer

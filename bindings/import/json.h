@@ -5,6 +5,7 @@
 
 #include <simdjson.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,8 @@ namespace ondemand = simdjson::ondemand;
 // Views that it hands out are the parser's, valid as long as its document is.
 class JsonReader {
  public:
-  JsonReader(Sids& sids, const Options& options);
+  // `name_item` is told a record's item as soon as it is known.
+  JsonReader(Sids& sids, const Options& options, std::function<void(std::string_view)> name_item);
 
   // The SIDs of an item: a list or a string of tokens or numbers, a number, or a list of such.
   void read_sids(Batch& batch, ondemand::value value);
@@ -40,19 +42,31 @@ class JsonReader {
     bool asked;
     const char* option;
   };
+  // Where the values of the last record are in its text, for a pattern.
+  struct Places {
+    std::vector<Pattern::Mark> marks;   // but those of the SID
+    std::vector<std::string_view> sid;  // parts of its only SID,
+    bool whole;                         // as Sids::find_numbers has them
+    bool simple;                        // false: what the others say is not all of it
+  };
+  const Places& places() const { return places_; }
+  void begin_places();
+  // The item where it is a key: what stands between its quotes, up to the first.
+  void mark_item(std::string_view key);
+
+ private:
   struct Fields {
     Field item, sid, priority;
     std::vector<std::string> others;  // names of fields that are nothing
   };
-  const Fields& fields() const { return fields_; }
-
- private:
   enum class Role { kOther, kItem, kSid, kPriority };
 
   Role role_of(std::string_view key);
   bool fits(Field& field, const Names& names, std::string_view key);
   void check_keys();
   void check_other(ondemand::value value) const;
+  void mark_value(ondemand::value& value);
+  std::string_view unquoted(std::string_view raw);
   void read_list(Batch& batch, ondemand::array list, bool outer);
   bool is_several(std::string_view first);
   void read_number(Batch& batch, ondemand::value& value);
@@ -63,23 +77,12 @@ class JsonReader {
 
   Sids& sids_;
   const Options& options_;
+  std::function<void(std::string_view)> name_item_;
   Fields fields_;
+  Places places_;
   std::vector<std::string_view> keys_;  // of the object
   std::vector<std::string_view> scratch_;
   bool unclear_ = false;  // the list's first element is a SID of one code, or a token
-};
-
-// A file in memory, as the parser needs it.
-class JsonText {
- public:
-  explicit JsonText(const InputFile& file);
-  simdjson::padded_string_view view() const;
-  // The line that a place in it is in.
-  int64_t line_of(const char* at) const;
-
- private:
-  simdjson::padded_string text_;
-  size_t begin_;  // after a byte order mark
 };
 
 }  // namespace importer

@@ -5,70 +5,59 @@
 #include <utility>
 
 #include "failure.h"
-#include "json.h"
+#include "json_source.h"
 
 namespace importer {
 namespace {
 
-class ObjectsSource final : public Source {
+class ObjectsSource final : public JsonPartsSource {
  public:
   ObjectsSource(const CatalogueFiles& files, const Shape& shape)
-      : Source(files, shape), text_(file_), reader_(sids_, options_) {
-    if (const auto error = parser_.iterate(text_.view()).get(document_)) fail_json(error);
-    ondemand::json_type type{};
-    if (const auto error = document_.type().get(type)) fail_json(error);
-    if (type != ondemand::json_type::object) {
-      throw Failure("'" + file_.path() + "': expected one JSON object {\"item\": [\"<a_1>\", ...], ...}");
-    }
-    if (const auto error = document_.get_object().get(object_)) fail_json(error);
-    next_ = object_.begin();
-    end_ = object_.end();
+      : JsonPartsSource(files, shape), survey_(!shape.framed) {
+    if (opening() == '{') return;
+    throw Failure("'" + file_.path() + "': expected one JSON object {\"item\": [\"<a_1>\", ...], ...}");
   }
 
-  IdForm id_form() const override { return IdForm::kText; }
-  int64_t done() const override { return at_ == nullptr ? 0 : at_ - text_.view().data(); }
-  int64_t total() const override { return file_.size(); }
-
  protected:
-  bool read_record(Batch& batch) override {
-    if (!(next_ != end_)) {
-      const char* rest = nullptr;
-      if (document_.current_location().get(rest) == simdjson::SUCCESS) fail_json(simdjson::TRAILING_CONTENT);
-      check_items();
-      return false;
+  void read_part(Batch& batch, std::string_view part) override {
+    object_.assign("{").append(part).append("}");
+    const size_t bytes = object_.size();
+    object_.append(TextReader::kPadding, '\0');
+    JsonReader::Record record;
+    for (auto found : parse({object_.data(), bytes})) {
+      ondemand::field field;
+      reader_.check(std::move(found).get(field));
+      record = read_field(batch, field);
     }
-    ondemand::field field;
-    reader_.check((*next_).get(field));
-    at_ = field.key().raw();
-    reader_.check(field.unescaped_key().get(item_));
-    name_item(item_);
-    if (item_.empty()) fail("item '': empty id");
+    check_end();
+    end_json(batch, record, {object_.data() + 1, part.size()});
+  }
+
+  void end_part(const Batch& batch, int64_t position) override {
+    if (survey_) keys_.emplace_back(std::hash<std::string_view>()(batch.name(batch.size() - 1)), position);
+  }
+
+  void end_parts() override { check_items(); }
+
+ private:
+  JsonReader::Record read_field(Batch& batch, ondemand::field field) {
+    const std::string_view key(field.key().raw());
+    reader_.mark_item(key.substr(0, key.find('"')));
+    JsonReader::Record record;
+    reader_.check(field.unescaped_key().get(record.item));
+    name_item(record.item);
+    if (record.item.empty()) fail("item '': empty id");
     ondemand::value value = field.value();
     ondemand::json_type type{};
     reader_.check(value.type().get(type));
-    int64_t priority = 0;
-    if (type == ondemand::json_type::object) {
-      ondemand::object object;
-      reader_.check(value.get_object().get(object));
-      const JsonReader::Record record = reader_.read_record(batch, object, true);
-      priority = record.priority;
-      if (!record.item.empty()) item_ = record.item;
-    } else {
+    if (type != ondemand::json_type::object) {
       reader_.read_sids(batch, value);
+      return record;
     }
-    end_record(batch, item_);
-    batch.priorities.resize(batch.size(), priority);
-    keys_.emplace_back(std::hash<std::string_view>()(item_), at_);
-    ++next_;
-    ++record_;
-    return true;
-  }
-
-  int64_t line() const override { return at_ == nullptr ? 1 : text_.line_of(at_); }
-
- private:
-  [[noreturn]] void fail_json(simdjson::error_code error) const {
-    throw Failure("'" + file_.path() + "': not JSON: " + simdjson::error_message(error));
+    ondemand::object object;
+    reader_.check(value.get_object().get(object));
+    const JsonReader::Record inner = reader_.read_record(batch, object, true);
+    return {inner.item.empty() ? record.item : inner.item, inner.priority};
   }
 
   // Nobody can say which of two SIDs is meant: JSON gives a key one value. Sorting numbers is fast; names are compared
@@ -79,31 +68,39 @@ class ObjectsSource final : public Source {
       if (keys_[i].first != keys_[i - 1].first) continue;
       const std::string name = key_at(keys_[i].second);
       if (name != key_at(keys_[i - 1].second)) continue;
-      throw Failure("'" + file_.path() + "':" + std::to_string(text_.line_of(keys_[i].second)) + ": item '" + name +
-                    "' comes twice, first in line " + std::to_string(text_.line_of(keys_[i - 1].second)));
+      throw Failure("'" + file_.path() + "':" + std::to_string(line_at(keys_[i].second)) + ": item '" + name +
+                    "' comes twice, first in line " + std::to_string(line_at(keys_[i - 1].second)));
     }
   }
 
-  // The key whose first character is here; the parser has accepted it.
-  static std::string key_at(const char* at) {
-    const char* end = at;
-    for (; *end != '"'; ++end) end += *end == '\\' ? 1 : 0;
-    std::string literal(at - 1, static_cast<size_t>(end - at) + 2);
+  // The key that begins here; the parser has accepted it.
+  std::string key_at(int64_t position) const {
+    std::string text;
+    size_t end = 0;
+    for (int64_t bytes = 256; end == 0; bytes *= 2) {
+      text = file_.piece(position, std::min(bytes, file_.size() - position));
+      for (end = 1; end < text.size() && text[end] != '"'; ++end) end += text[end] == '\\' ? 1 : 0;
+      if (end >= text.size() && static_cast<int64_t>(text.size()) == bytes) end = 0;
+    }
     simdjson::dom::parser parser;
     std::string_view name;
-    if (parser.parse(literal).get(name)) return literal;
-    return std::string(name);
+    text.resize(std::min(end + 1, text.size()));
+    return parser.parse(text).get(name) ? text : std::string(name);
   }
 
-  JsonText text_;
-  JsonReader reader_;
-  ondemand::parser parser_;
-  ondemand::document document_;
-  ondemand::object object_;
-  simdjson::simdjson_result<ondemand::object_iterator> next_, end_;
-  std::string_view item_;
-  const char* at_ = nullptr;                          // the item's key
-  std::vector<std::pair<size_t, const char*>> keys_;  // hashes and places of the items
+  int64_t line_at(int64_t position) const {
+    constexpr int64_t kPiece = int64_t{1} << 20;
+    int64_t lines = 1;
+    for (int64_t at = 0; at < position; at += kPiece) {
+      const std::string piece = file_.piece(at, std::min(kPiece, position - at));
+      lines += std::count(piece.begin(), piece.end(), '\n');
+    }
+    return lines;
+  }
+
+  bool survey_;                                   // the second reading has no need to look for keys that come twice
+  std::string object_;                            // of one member
+  std::vector<std::pair<size_t, int64_t>> keys_;  // hashes and places of the items
 };
 
 }  // namespace

@@ -63,16 +63,6 @@ void Sids::number(Batch& batch, int64_t number) {
 }
 
 void Sids::end_sid(Batch& batch) {
-  tokens_.clear();
-  for (const Piece& piece : pieces_) {
-    if (piece.whole) tokens_.push_back(piece.text);
-  }
-  // The record's first SID, as a list of tokens, is mostly like those before it.
-  if (!pieces_.empty() && position_ == 0 && tokens_.size() == pieces_.size()) {
-    pieces_.clear();
-    if (try_tokens(batch, tokens_.data(), tokens_.size())) return;
-    for (const std::string_view each : tokens_) token(each);
-  }
   ++sids_;
   long_way_ = true;
   if (pieces_.empty()) {
@@ -102,7 +92,7 @@ int32_t Sids::end_record(Batch& batch) {
     }
   }
   pieces_.clear();
-  if (std::exchange(long_way_, false)) prepare_tries();
+  if (std::exchange(long_way_, false)) prepare_patterns();
   return std::exchange(sids_, 0);
 }
 
@@ -240,11 +230,13 @@ void Sids::read_parts(Batch& batch, Level& level, std::string_view token) {
   add_code(batch, 0, true);
 }
 
+int64_t Sids::most_codes() const { return SIDBEAM_MAX_CODES - (shape_.variable_length ? 1 : 0); }
+
 void Sids::add_code(Batch& batch, int64_t code, bool placeholder) {
   const auto position = static_cast<size_t>(position_++);
   if (position_ > most_) fail_long();
   const int64_t known = shape_.codes_of(position);
-  int64_t codes = known > 0 ? known : SIDBEAM_MAX_CODES - (shape_.variable_length ? 1 : 0);
+  const int64_t codes = known > 0 ? known : most_codes();
   if (shape_.token_base && position < levels_.size() &&
       !(levels_[position].known && levels_[position].family.plain())) {
     fail("tokens at level " + std::to_string(position) + ", expected token ids, which are plain numbers (" +

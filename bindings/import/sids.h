@@ -30,11 +30,13 @@ class Sids {
   Sids(const Sids&) = delete;
   Sids& operator=(const Sids&) = delete;
 
-  // A whole SID at once, where it is of the kind that the others were: true, and it is the record's next one. Otherwise
-  // false, and nothing has happened: the functions below then say what it is, or what is wrong.
-  bool try_numbers(Batch& batch, const int64_t* codes, size_t count);
-  bool try_tokens(Batch& batch, const std::string_view* tokens, size_t count);
-  bool try_text(Batch& batch, std::string_view text);
+  // Where the numbers of a SID are that has been read, for a pattern of its record: `parts` are its tokens or numbers, or
+  // (whole = false) one text with all of them. False while not all families are known.
+  bool find_numbers(const std::vector<std::string_view>& parts, bool whole,
+                    std::vector<std::string_view>& numbers) const;
+  // The next SID, of a record that fits such a pattern, in place of all below. False: a number is no code of its level,
+  // and nothing has happened.
+  bool try_codes(Batch& batch, const int64_t* codes, size_t count);
 
   // A record's SIDs, one after the other; nothing fails for what a token is before the record is complete, so that
   // messages can name its item. Views are needed until then.
@@ -70,11 +72,16 @@ class Sids {
     int64_t smallest = INT64_MAX, largest = -1;
   };
 
+  // The numbers that a level's codes are.
+  struct Limit {
+    int64_t first, codes;
+  };
+
   static Level given(const Family& family);
-  void prepare_tries();
-  bool try_codes(Batch& batch, const int64_t* codes, size_t count);
+  void prepare_patterns();
   void read_string(Batch& batch, std::string_view text);
-  size_t take_codes(std::string_view text, int64_t* codes) const;
+  bool take_numbers(std::string_view text, std::vector<std::string_view>& numbers) const;
+  int64_t most_codes() const;
   void read_word(Batch& batch, std::string_view text);
   void check_word(std::string_view text);
   void read_tokens(Batch& batch);
@@ -97,11 +104,11 @@ class Sids {
   const Where& where_;
   Shape shape_;
   std::vector<Level> levels_;
-  bool all_known_ = false;       // families of all levels, begin and end
-  bool all_plain_ = false;       // families of all levels, which are plain
-  bool long_way_ = false;        // the record's SIDs did not come by a try
-  std::vector<int64_t> limits_;  // codes of each level, once all SIDs have as many
+  bool all_known_ = false;     // families of all levels, begin and end
+  bool long_way_ = false;      // the record's SIDs did not come by try_codes
+  std::vector<Limit> limits_;  // of each level, once all are known
   std::vector<Piece> pieces_;
+  std::vector<std::string_view> numbers_;
   std::vector<std::string_view> tokens_;
   TokenParts parts_;
   std::string framed_by_;  // the row in which begin and end were found

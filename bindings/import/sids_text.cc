@@ -56,10 +56,10 @@ bool take_between(std::string_view& text, std::string_view between, const Family
 }  // namespace
 
 void Sids::read_string(Batch& batch, std::string_view text) {
-  int64_t codes[SIDBEAM_MAX_LEVELS];
-  const size_t count = all_known_ ? take_codes(text, codes) : 0;
-  for (size_t l = 0; l < count; ++l) add_code(batch, codes[l]);
-  if (count > 0) return;
+  if (all_known_ && take_numbers(text, numbers_)) {
+    for (const std::string_view number : numbers_) add_code(batch, *parse_integer<int64_t>(number));
+    return;
+  }
   tokens_.clear();
   const bool word = split_sid(text, tokens_);
   if (tokens_.empty()) return;  // close() says so
@@ -105,30 +105,32 @@ void Sids::check_word(std::string_view text) {
        " says so, such as '" + one + "' or '" + other + "'");
 }
 
-// The codes of a string of tokens of known families, taken off from left to right; their number, or 0 where the string
-// is anything else: the long way then says what is wrong.
-size_t Sids::take_codes(std::string_view text, int64_t* codes) const {
+// The numbers of a string of tokens of known families, taken off from left to right; false where the string is anything
+// else: the long way then says what is wrong.
+bool Sids::take_numbers(std::string_view text, std::vector<std::string_view>& numbers) const {
+  numbers.clear();
   if (!text.empty() && (text[0] == '[' || text[0] == '(' || text[0] == ' ')) strip_list(text);
   Joints joints;
   for (const std::string& token : shape_.begin) {
-    if (!take(text, token, joints)) return 0;
+    if (!take(text, token, joints)) return false;
   }
-  const bool numbers = shape_.begin.empty() && levels_[0].family.plain();
-  const std::string_view between = numbers || !options_.token_pattern.empty() ? kBetween : kBetweenWords;
-  size_t position = 0;
-  for (; position < levels_.size() && !text.empty(); ++position) {
+  const bool plain = shape_.begin.empty() && levels_[0].family.plain();
+  const std::string_view between = plain || !options_.token_pattern.empty() ? kBetween : kBetweenWords;
+  for (size_t position = 0; position < levels_.size() && !text.empty(); ++position) {
     if (!shape_.end.empty() && text.substr(0, shape_.end[0].size()) == shape_.end[0]) break;
     const Family& family = levels_[position].family;
-    if (position > 0 && !take_between(text, between, family)) return 0;
-    codes[position] = family.take(text);
-    if (codes[position] < 0) return 0;
+    if (position > 0 && !take_between(text, between, family)) return false;
+    std::string_view token = text;
+    if (family.take(text) < 0) return false;
+    token.remove_suffix(text.size() + family.after.size());
+    numbers.push_back(token.substr(family.before.size()));
     joints.see(text, family.bracketed());
   }
   skip_spaces(text);
   for (const std::string& token : shape_.end) {
-    if (!take(text, token, joints)) return 0;
+    if (!take(text, token, joints)) return false;
   }
-  return text.empty() && !(joints.apart && joints.glued) ? position : 0;
+  return text.empty() && !numbers.empty() && !(joints.apart && joints.glued);
 }
 
 }  // namespace importer

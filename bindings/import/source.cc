@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source.h"
 
+#include <utility>
+
 #include "failure.h"
 
 namespace importer {
@@ -51,6 +53,24 @@ std::string Source::row() const {
 void Source::end_record(Batch& batch, std::string_view item) {
   for (int32_t count = sids_.end_record(batch); count > 0; --count) batch.add_name(item);
   item_ = {};
+}
+
+size_t Source::read_alike(Batch& batch, std::string_view text) {
+  const size_t bytes = patterns_.match(text, alike_);
+  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii)) return 0;
+  if (!sids_.try_codes(batch, alike_.codes, alike_.levels)) return 0;
+  batch.add_name(alike_.item);
+  return bytes;
+}
+
+void Source::learn(std::string_view record, std::vector<Pattern::Mark> marks, const std::vector<std::string_view>& sid,
+                   bool whole) {
+  std::vector<std::string_view> numbers;
+  if (!sids_.find_numbers(sid, whole, numbers)) return;
+  for (size_t l = 0; l < numbers.size(); ++l) {
+    marks.push_back({Pattern::Hole::kCode, numbers[l], '\0', '\0', static_cast<int32_t>(l)});
+  }
+  patterns_.learn(record, std::move(marks));
 }
 
 }  // namespace importer

@@ -11,6 +11,7 @@
 
 #include "batch.h"
 #include "options.h"
+#include "pattern.h"
 #include "rows.h"
 #include "sids.h"
 
@@ -55,6 +56,16 @@ class Source : public Where {
   [[noreturn]] void fail(const std::string& what) const { sids_.fail(what); }
   // The record is complete: its SIDs are those of the item.
   void end_record(Batch& batch, std::string_view item);
+  // Reads the record that begins the text, where it is like one that has been read; returns its bytes. 0: it is not, or
+  // may be wrong, and nothing has happened. The caller adds its priority.
+  size_t read_alike(Batch& batch, std::string_view text);
+  int64_t alike_priority() const { return alike_.priority; }
+  // Makes a pattern of the record that has just ended. `sid` is its only SID, in parts as Sids has them, and `marks` are
+  // the other holes.
+  void learn(std::string_view record, std::vector<Pattern::Mark> marks, const std::vector<std::string_view>& sid,
+             bool whole);
+  // Whether the text at the beginning of what comes next is a record, as far as a pattern does not say it.
+  virtual bool accepts(std::string_view /*record*/, bool /*ascii*/) const { return true; }
   // The item of the record, for messages, as soon as it is known.
   void name_item(std::string_view item) { item_ = item; }
 
@@ -66,6 +77,8 @@ class Source : public Where {
 
  private:
   std::string_view item_;
+  Patterns patterns_;
+  Pattern::Record alike_;
 };
 
 // Ids from a file of their own: a .npy of integers, or text, one per line.

@@ -164,6 +164,21 @@ class Windows(Case):
         self.assertEqual(sorted(self.ids("a.npy", npy("<i4", (len(wild), 2), [1] * (2 * len(wild))), "--ids", ids)),
                          sorted(wild))
 
+    def test_json_of_many_parts(self):
+        wild = ["y" * 3000000, "\\", "}],", '"{[,'] + ["%s\u00e9 " % (str(i) * (i % 97)) + str(i) for i in range(40000)]
+        separators = (",\n", ": ")
+        members = json.dumps({name: ["<a_1>", "<b_1>"] for name in wild}, separators=separators)
+        records = json.dumps([{"item": name, "sid": [1, 1]} for name in wild], separators=separators, indent=1)
+        for name, text, more in (("a.json", members, ',\n"x": ["<a_1>"]}'),
+                                 ("b.json", records, ',\n{"item": "x", "sid": [1]}]')):
+            with self.subTest(name):
+                self.assertEqual(sorted(self.ids(name, text)), sorted(wild))
+                self.fails("%s':%d: item 'x': SID of 1 code" % (name, text.rstrip("]\n").count("\n") + 2), "plan", "--input",
+                           self.write(name, text[:-1].rstrip() + more))
+        twice = members[:-1] + ',\n"\\\\": ["<a_1>", "<b_1>"]}'
+        self.fails("a.json':%d: item '\\' comes twice, first in line 3" % (twice.count("\n") + 1), "plan", "--input",
+                   self.write("a.json", twice))
+
     def test_rows_of_numbers(self):
         count = 70001
         codes = [i * 7 % 50 for i in range(3 * count)]
@@ -220,9 +235,9 @@ class Bad(Case):
 class BadRows(Bad):
     def test_codes(self):
         two = '{"item":1,"sid":[1,2]}\n'
-        self.bad("a.jsonl':2: code 300 at level 1, expected 0..255", "a.jsonl", two + '{"item":1,"sid":[1,300]}',
+        self.bad("a.jsonl':2: item '1': code 300 at level 1, expected 0..255", "a.jsonl", two + '{"item":1,"sid":[1,300]}',
                  "--codes", "256")
-        self.bad("a.jsonl':1: code 2 at level 1, expected 0..1", "a.jsonl", two, "--codes", "9,2")
+        self.bad("a.jsonl':1: item '1': code 2 at level 1, expected 0..1", "a.jsonl", two, "--codes", "9,2")
         self.bad("code -1 at level 0, expected 0..16777215", "a.jsonl", '{"item":1,"sid":[-1]}')
         self.bad("code 16777216 at level 0, expected 0..16777215", "a.jsonl", '{"item":1,"sid":[16777216]}')
         self.bad("code 16777215 at level 0, expected 0..16777214", "a.jsonl", '{"item":1,"sid":[16777215]}',
@@ -246,7 +261,7 @@ class BadRows(Bad):
         self.bad("a.bin': row 0: code -5 at level 2", "a.bin", struct.pack("<q3i", 1, 0, 0, -5), "--format", "xllm")
 
     def test_lengths(self):
-        self.bad("a.jsonl':2: SID of 1 code, expected 2 as in the first row (or --variable-length)", "a.jsonl",
+        self.bad("a.jsonl':2: item '2': SID of 1 code, expected 2 as in the first row (or --variable-length)", "a.jsonl",
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1]}')
         self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}',
                  "--levels", "3")
@@ -258,11 +273,11 @@ class BadRows(Bad):
                               ("a.csv", "item,sid\n1," + "0 " * 1000000)]:
             self.bad("SID of more than 255 codes, expected at most 255", name, content, "--variable-length")
             self.bad("SID of more than 3 codes, expected 3", name, content, "--levels", 3)
-        self.bad("a.jsonl':2: SID of more than 2 codes, expected 2 as in the first row", "a.jsonl",
+        self.bad("a.jsonl':2: item '2': SID of more than 2 codes, expected 2 as in the first row", "a.jsonl",
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1,2,-9]}')
         self.bad("SID of more than 255 codes, expected at most 255", "a.jsonl",
                  json.dumps({"item": 1, "sid": [0] * 256}))
-        self.bad("a.jsonl':3: empty SID, expected at least one code", "a.jsonl",
+        self.bad("a.jsonl':3: item '1': empty SID, expected at least one code", "a.jsonl",
                  '{"item":1,"sid":[1]}\n\n{"item":1,"sid":[]}', "--variable-length")
         self.bad("a.csv':2: item '1': empty SID", "a.csv", "item,sid\n1,\n")
         self.bad("a.npy': row 1: empty SID", "a.npy", npy("<i4", (2, 2), [0, -1, -1, -1]), "--variable-length")
@@ -322,16 +337,21 @@ class BadFiles(Bad):
         self.bad("a.jsonl':1: not JSON", "a.jsonl", '{"item":1,"sid":[1]} x\n')
         self.bad("a.jsonl': a JSON list, expected one of objects", "a.jsonl", "[1]\n")
         self.bad("a.jsonl':1: expected an object", "a.jsonl", "[1]\n", "--format", "jsonl")
-        self.bad("a.jsonl':1: no \"sid\"", "a.jsonl", '{"item":1}\n')
+        self.bad("a.jsonl':1: item '1': no \"sid\"", "a.jsonl", '{"item":1}\n')
         self.bad("true, expected a token such as", "a.jsonl", '{"item":1,"sid":true}\n')
-        self.bad("a.json': not JSON", "a.json", '{"1": ["<a_1>"]')
+        self.bad("a.json':1: not JSON", "a.json", '{"1": ["<a_1>"]')
+        self.bad("a.json':2: not JSON", "a.json", '{"1": ["<a_1>"],\n}')
+        self.bad("a.json':1: item '1': not JSON", "a.json", '{"1": ["<a_1>"] "2": ["<a_1>"]}')
+        self.bad("a.json':1: not JSON", "a.json", '{, "1": ["<a_1>"]}')
+        self.bad("a.json':2: not JSON", "a.json", '{"1": ["<a_1>"]}\n{}', "--format", "lcrec")
+        self.bad("a.json':1: item '1': not JSON", "a.json", '{"1": ["<a_1>"}]', "--format", "lcrec")
         self.bad("a.json': expected one JSON object", "a.json", "[1]", "--format", "lcrec")
         self.bad("a.json':2: item '1': null, expected a token such as", "a.json", '{\n"1": null}')
 
     def test_keys_that_come_twice(self):
-        self.bad("a.jsonl':2: \"sid\" comes twice in one object", "a.jsonl",
+        self.bad("a.jsonl':2: item '2': \"sid\" comes twice in one object", "a.jsonl",
                  '{"item":1,"sid":[1]}\n{"item":2,"sid":[1],"sid":[2]}')
-        self.bad("a.jsonl':1: \"x\" comes twice", "a.jsonl", '{"item":1,"x":1,"sid":[1],"x":[[]]}')
+        self.bad("a.jsonl':1: item '1': \"x\" comes twice", "a.jsonl", '{"item":1,"x":1,"sid":[1],"x":[[]]}')
         self.bad("a.index.json':5: item '17' comes twice, first in line 2", "a.index.json",
                  '{\n"17": ["<a_1>"],\n"\\"17\\\\": [\n"<a_2>"],\n"17": ["<a_1>"]}')
         self.bad("a.index.json':1: item 'a' comes twice, first in line 1", "a.index.json",

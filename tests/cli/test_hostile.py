@@ -89,6 +89,8 @@ class Lists(Hostile):
         self.refused('{"x": [1, 2], "y": ["<s>", "3", "4"]}', "item 'y': token '<s>' at level 0")
         self.refused('{"x": ["<s>", "3", "4"], "y": [1, 2]}',
                      "item 'y': a SID of numbers, expected the token '<s>' as in item 'x', line 1")
+        self.refused('{"item": "x", "sid": ["<s>", "3", "4"]}\n{"item": "y", "sid": [1, 2]}\n',
+                     "a':2: item 'y': a SID of numbers, expected the token '<s>' as in item 'x', line 1")
 
     def test_a_digit_in_the_name_of_a_family(self):
         tokens = '["<v2_0>", "<v2_1>", "<v2_2>"]'

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "json_source.h"
+
+namespace importer {
+
+size_t JsonSource::read_pattern(Batch& batch, std::string_view text) {
+  const size_t bytes = read_alike(batch, text);
+  if (bytes > 0) batch.priorities.push_back(alike_priority());
+  return bytes;
+}
+
+ondemand::object JsonSource::parse(std::string_view text) {
+  reader_.begin_places();
+  reader_.check(parser_.iterate(text.data(), text.size(), text.size() + TextReader::kPadding).get(document_));
+  ondemand::object object;
+  if (const auto error = document_.get_object().get(object)) {
+    if (error != simdjson::INCORRECT_TYPE) reader_.check(error);
+    fail("expected an object {\"item\": ..., \"sid\": [...]}");
+  }
+  return object;
+}
+
+void JsonSource::check_end() {
+  const char* rest = nullptr;
+  if (document_.current_location().get(rest) == simdjson::SUCCESS) reader_.check(simdjson::TRAILING_CONTENT);
+}
+
+void JsonSource::end_json(Batch& batch, const JsonReader::Record& record, std::string_view text) {
+  name_item(record.item);
+  end_record(batch, record.item);
+  batch.priorities.resize(batch.size(), record.priority);
+  const JsonReader::Places& places = reader_.places();
+  if (places.simple) learn(text, places.marks, places.sid, places.whole);
+}
+
+bool JsonPartsSource::read_record(Batch& batch) {
+  bool more;
+  reader_.check(parts_.advance(&more));
+  if (!more) {
+    end_parts();
+    return false;
+  }
+  const int64_t position = parts_.position();
+  if (!read_alike_part(batch)) {
+    std::string_view part;
+    reader_.check(parts_.read(&part));
+    read_part(batch, part);
+    parts_.skip(part.size());
+  }
+  end_part(batch, position);
+  return true;
+}
+
+bool JsonPartsSource::read_alike_part(Batch& batch) {
+  do {
+    if (const size_t bytes = read_pattern(batch, parts_.window())) {
+      parts_.skip(bytes);
+      return true;
+    }
+  } while (parts_.extend());
+  return false;
+}
+
+}  // namespace importer
