@@ -208,10 +208,14 @@ JsonReader::Role JsonReader::role_of(std::string_view key) {
 void JsonReader::check_other(ondemand::value value) const {
   ondemand::json_type type{};
   check(value.type().get(type));
-  if (type == ondemand::json_type::number) check(value.get_number().error());
-  if (type != ondemand::json_type::boolean && type != ondemand::json_type::null) return;
-  const std::string word = shown(value);
-  if (word != "true" && word != "false" && word != "null") sids_.fail("not JSON: " + word);
+  const std::string_view raw = raw_text(value);
+  const bool word = type == ondemand::json_type::boolean || type == ondemand::json_type::null;
+  const bool number = type == ondemand::json_type::number;
+  if (word ? raw == "true" || raw == "false" || raw == "null"
+           : !number || skip_number(raw.data()) == raw.data() + raw.size()) {
+    return;
+  }
+  sids_.fail("not JSON: " + shown(value));
 }
 
 // Nobody can say which of two values of one key is meant.

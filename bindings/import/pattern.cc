@@ -39,7 +39,8 @@ const char* skip_digits(const char* at) {
   return at;
 }
 
-// Behind the number of JSON that begins here, or nullptr.
+}  // namespace
+
 const char* skip_number(const char* at) {
   if (*at == '-') ++at;
   const char* const begin = at;
@@ -55,6 +56,8 @@ const char* skip_number(const char* at) {
   }
   return at;
 }
+
+namespace {
 
 const char* skip_value(const char* at, bool* ascii) {
   if (*at == '"') return skip_string(at, ascii);

@@ -67,6 +67,9 @@ class Pattern {
   size_t levels_ = 0;
 };
 
+// Behind the number of JSON that begins here, or nullptr. Eight bytes behind it must be readable.
+const char* skip_number(const char* at);
+
 // Those of a file, the last one that fitted first.
 class Patterns {
  public:
