@@ -55,17 +55,19 @@ bool Sids::find_numbers_of(const std::vector<std::string_view>& tokens, std::vec
 bool Sids::try_numbers(Batch& batch, const int64_t* numbers, size_t count) {
   int64_t codes[SIDBEAM_MAX_LEVELS];
   size_t levels = 0;
-  for (size_t at = 0; at < count; ++levels) {
+  Level* level = levels_.data();
+  const Limit* limit = limits_.data();
+  for (const int64_t* const end = numbers + count; numbers < end; ++level, ++limit) {
     if (levels == limits_.size()) return false;
-    Level& level = levels_[levels];
-    if (level.known) {
-      codes[levels] = numbers[at++] - limits_[levels].first;
-      if (static_cast<uint64_t>(codes[levels]) >= static_cast<uint64_t>(limits_[levels].codes)) return false;
+    int64_t code = 0;
+    if (level->known) {
+      code = *numbers++ - limit->first;
+      if (static_cast<uint64_t>(code) >= static_cast<uint64_t>(limit->codes)) return false;
     } else {
-      codes[levels] = 0;
-      if (!try_parts(level, numbers + at)) return false;
-      at += level.first.size();
+      if (!try_parts(*level, numbers)) return false;
+      numbers += level->first.size();
     }
+    codes[levels++] = code;
   }
   if (!shape_.variable_length && levels != limits_.size()) return false;
   add_codes(batch, codes, levels);
@@ -84,11 +86,13 @@ bool Sids::try_parts(Level& level, const int64_t* numbers) {
 void Sids::add_codes(Batch& batch, const int64_t* codes, size_t count) {
   const size_t at = batch.codes.size();
   batch.codes.resize(at + count);
-  for (size_t l = 0; l < count; ++l) {
-    batch.codes[at + l] = static_cast<int32_t>(codes[l]);
-    if (!levels_[l].known) continue;
-    levels_[l].smallest = std::min(levels_[l].smallest, codes[l]);
-    levels_[l].largest = std::max(levels_[l].largest, codes[l]);
+  int32_t* const out = batch.codes.data() + at;
+  Level* level = levels_.data();
+  for (size_t l = 0; l < count; ++l, ++level) {
+    out[l] = static_cast<int32_t>(codes[l]);
+    if (!level->known) continue;
+    level->smallest = std::min(level->smallest, codes[l]);
+    level->largest = std::max(level->largest, codes[l]);
   }
   batch.lengths.push_back(static_cast<int32_t>(count));
 }
