@@ -95,8 +95,8 @@ Pattern::Pattern(std::string_view record, std::vector<Mark> marks) {
     piece.hole = mark.hole;
     piece.stop = kOnes * static_cast<unsigned char>(mark.stop);
     piece.other_stop = kOnes * static_cast<unsigned char>(mark.other_stop);
-    piece.level = mark.level;
-    levels_ += mark.hole == Hole::kCode ? 1 : 0;
+    piece.number = mark.number;
+    count_ += mark.hole == Hole::kNumber ? 1 : 0;
     at = mark.text.data() + mark.text.size();
   }
   add_piece({at, static_cast<size_t>(record.data() + record.size() - at)});
@@ -130,7 +130,7 @@ size_t Pattern::match(std::string_view text, Record& record) const {
     at += piece.bytes;
     if (!read_hole(piece, at, record)) return 0;
   }
-  record.levels = levels_;
+  record.count = count_;
   return static_cast<size_t>(at - text.data());
 }
 
@@ -139,9 +139,9 @@ inline bool Pattern::read_hole(const Piece& piece, const char*& at, Record& reco
   const char* const begin = at;
   int64_t number = 0;
   switch (piece.hole) {
-    case Hole::kCode: {
+    case Hole::kNumber: {
       int digits = 0;
-      record.codes[piece.level] = short_number(at, &digits);
+      record.numbers[piece.number] = short_number(at, &digits);
       at += digits;
       return digits > 0 && digits < 8 && (*begin != '0' || digits == 1);
     }

@@ -17,7 +17,7 @@ namespace importer {
 class Pattern {
  public:
   enum class Hole {
-    kCode,        // up to 7 digits
+    kNumber,      // up to 7 digits
     kItem,        // text that is not empty
     kItemNumber,  // an integer as programs print it, up to 18 digits
     kPriority,    // the same
@@ -30,13 +30,13 @@ class Pattern {
     Hole hole;
     std::string_view text;  // in the record
     char stop = '"', other_stop = '\\';
-    int32_t level = 0;  // of kCode
+    int32_t number = 0;  // of a SID's numbers, for kNumber
   };
   struct Record {
     std::string_view item;
     int64_t priority;
-    int64_t codes[SIDBEAM_MAX_LEVELS];
-    size_t levels;
+    int64_t numbers[SIDBEAM_MAX_LEVELS];
+    size_t count;
     bool ascii;  // false: text in the holes may have bytes above 0x7f
   };
 
@@ -56,7 +56,7 @@ class Pattern {
     size_t words = 0, bytes = 0;  // of the text before the hole
     Hole hole = Hole::kEnd;
     uint64_t stop = 0, other_stop = 0;  // in each byte
-    int32_t level = 0;
+    int32_t number = 0;
   };
 
   void add_piece(std::string_view text);
@@ -64,7 +64,7 @@ class Pattern {
 
   std::vector<Word> words_;
   std::vector<Piece> pieces_;
-  size_t levels_ = 0;
+  size_t count_ = 0;  // of its numbers
 };
 
 // Behind the number of JSON that begins here, or nullptr. Eight bytes behind it must be readable.

@@ -31,12 +31,12 @@ class Sids {
   Sids& operator=(const Sids&) = delete;
 
   // Where the numbers of a SID are that has been read, for a pattern of its record: `parts` are its tokens or numbers, or
-  // (whole = false) one text with all of them. False while not all families are known.
+  // (whole = false) one text with all of them. False where that cannot be told of others like it.
   bool find_numbers(const std::vector<std::string_view>& parts, bool whole,
                     std::vector<std::string_view>& numbers) const;
   // The next SID, of a record that fits such a pattern, in place of all below. False: a number is no code of its level,
-  // and nothing has happened.
-  bool try_codes(Batch& batch, const int64_t* codes, size_t count);
+  // or teaches something, and nothing has happened.
+  bool try_numbers(Batch& batch, const int64_t* numbers, size_t count);
 
   // A record's SIDs, one after the other; nothing fails for what a token is before the record is complete, so that
   // messages can name its item. Views are needed until then.
@@ -79,6 +79,9 @@ class Sids {
 
   static Level given(const Family& family);
   void prepare_patterns();
+  bool find_numbers_of(const std::vector<std::string_view>& tokens, std::vector<std::string_view>& numbers) const;
+  static bool try_parts(Level& level, const int64_t* numbers);
+  void add_codes(Batch& batch, const int64_t* codes, size_t count);
   void read_string(Batch& batch, std::string_view text);
   bool take_numbers(std::string_view text, std::vector<std::string_view>& numbers) const;
   int64_t most_codes() const;
@@ -105,7 +108,7 @@ class Sids {
   Shape shape_;
   std::vector<Level> levels_;
   bool all_known_ = false;     // families of all levels, begin and end
-  bool long_way_ = false;      // the record's SIDs did not come by try_codes
+  bool long_way_ = false;      // the record's SIDs did not come by try_numbers
   std::vector<Limit> limits_;  // of each level, once all are known
   std::vector<Piece> pieces_;
   std::vector<std::string_view> numbers_;

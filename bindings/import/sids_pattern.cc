@@ -15,7 +15,7 @@ void Sids::prepare_patterns() {
   all_known_ = known && shape_.framed && !levels_.empty();
   const bool fixed = !shape_.variable_length && static_cast<int32_t>(levels_.size()) == most_;
   limits_.clear();
-  if (!known || !(fixed || shape_.variable_length)) return;
+  if (!(fixed || shape_.variable_length) || (shape_.token_base && !known)) return;
   int64_t first = shape_.token_base.value_or(0);
   for (size_t l = 0; l < levels_.size(); ++l) {
     const int64_t codes = shape_.codes_of(l);
@@ -27,34 +27,74 @@ void Sids::prepare_patterns() {
 bool Sids::find_numbers(const std::vector<std::string_view>& parts, bool whole,
                         std::vector<std::string_view>& numbers) const {
   if (limits_.empty() || parts.empty()) return false;
-  if (!whole) return parts.size() == 1 && take_numbers(parts[0], numbers);
+  if (!whole && all_known_) return take_numbers(parts[0], numbers);
+  std::vector<std::string_view> tokens;
+  if (!whole && split_sid(parts[0], tokens)) return false;  // where a token begins depends on digits
+  return find_numbers_of(whole ? parts : tokens, numbers);
+}
+
+bool Sids::find_numbers_of(const std::vector<std::string_view>& tokens, std::vector<std::string_view>& numbers) const {
   const size_t begin = shape_.begin.size(), end = shape_.end.size();
-  if (parts.size() <= begin + end || parts.size() - begin - end > levels_.size()) return false;
+  if (tokens.size() <= begin + end || tokens.size() - begin - end > levels_.size()) return false;
   numbers.clear();
-  for (size_t i = begin; i < parts.size() - end; ++i) {
-    const Family& family = levels_[i - begin].family;
-    if (family.code(parts[i]) < 0) return false;
-    numbers.push_back(parts[i].substr(family.before.size()));
-    numbers.back().remove_suffix(family.after.size());
+  TokenParts split;
+  for (size_t i = begin; i < tokens.size() - end; ++i) {
+    const Level& level = levels_[i - begin];
+    if (!level.known) {
+      split.split(tokens[i]);
+      numbers.insert(numbers.end(), split.numbers.begin(), split.numbers.end());
+      continue;
+    }
+    if (level.family.code(tokens[i]) < 0) return false;
+    numbers.push_back(tokens[i].substr(level.family.before.size()));
+    numbers.back().remove_suffix(level.family.after.size());
+  }
+  return numbers.size() <= SIDBEAM_MAX_LEVELS;
+}
+
+bool Sids::try_numbers(Batch& batch, const int64_t* numbers, size_t count) {
+  int64_t codes[SIDBEAM_MAX_LEVELS];
+  size_t levels = 0;
+  Level* level = levels_.data();
+  const Limit* limit = limits_.data();
+  for (const int64_t* const end = numbers + count; numbers < end; ++level, ++limit) {
+    if (levels == limits_.size()) return false;
+    int64_t code = 0;
+    if (level->known) {
+      code = *numbers++ - limit->first;
+      if (static_cast<uint64_t>(code) >= static_cast<uint64_t>(limit->codes)) return false;
+    } else {
+      if (!try_parts(*level, numbers)) return false;
+      numbers += level->first.size();
+    }
+    codes[levels++] = code;
+  }
+  if (!shape_.variable_length && levels != limits_.size()) return false;
+  add_codes(batch, codes, levels);
+  return true;
+}
+
+// As read_parts. A number that is not the first one for the first time goes the long way, which keeps its token.
+bool Sids::try_parts(Level& level, const int64_t* numbers) {
+  for (size_t i = 0; i < level.first.size(); ++i) {
+    if (numbers[i] != level.first[i] && level.other[i].empty()) return false;
+    level.largest_each[i] = std::max(level.largest_each[i], numbers[i]);
   }
   return true;
 }
 
-bool Sids::try_codes(Batch& batch, const int64_t* codes, size_t count) {
-  if (count > limits_.size() || (!shape_.variable_length && count != limits_.size())) return false;
-  for (size_t l = 0; l < count; ++l) {
-    if (static_cast<uint64_t>(codes[l] - limits_[l].first) >= static_cast<uint64_t>(limits_[l].codes)) return false;
-  }
+void Sids::add_codes(Batch& batch, const int64_t* codes, size_t count) {
   const size_t at = batch.codes.size();
   batch.codes.resize(at + count);
-  for (size_t l = 0; l < count; ++l) {
-    const int64_t code = codes[l] - limits_[l].first;
-    batch.codes[at + l] = static_cast<int32_t>(code);
-    levels_[l].smallest = std::min(levels_[l].smallest, code);
-    levels_[l].largest = std::max(levels_[l].largest, code);
+  int32_t* const out = batch.codes.data() + at;
+  Level* level = levels_.data();
+  for (size_t l = 0; l < count; ++l, ++level) {
+    out[l] = static_cast<int32_t>(codes[l]);
+    if (!level->known) continue;
+    level->smallest = std::min(level->smallest, codes[l]);
+    level->largest = std::max(level->largest, codes[l]);
   }
   batch.lengths.push_back(static_cast<int32_t>(count));
-  return true;
 }
 
 }  // namespace importer

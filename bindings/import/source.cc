@@ -58,7 +58,7 @@ void Source::end_record(Batch& batch, std::string_view item) {
 size_t Source::read_alike(Batch& batch, std::string_view text) {
   const size_t bytes = patterns_.match(text, alike_);
   if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii)) return 0;
-  if (!sids_.try_codes(batch, alike_.codes, alike_.levels)) return 0;
+  if (!sids_.try_numbers(batch, alike_.numbers, alike_.count)) return 0;
   batch.add_name(alike_.item);
   return bytes;
 }
@@ -68,7 +68,7 @@ void Source::learn(std::string_view record, std::vector<Pattern::Mark> marks, co
   std::vector<std::string_view> numbers;
   if (!sids_.find_numbers(sid, whole, numbers)) return;
   for (size_t l = 0; l < numbers.size(); ++l) {
-    marks.push_back({Pattern::Hole::kCode, numbers[l], '\0', '\0', static_cast<int32_t>(l)});
+    marks.push_back({Pattern::Hole::kNumber, numbers[l], '\0', '\0', static_cast<int32_t>(l)});
   }
   patterns_.learn(record, std::move(marks));
 }

@@ -36,6 +36,8 @@ const Form kForms[] = {
      R"({"codes":"<|go|> <s_0_3> <s_1_4> <|end|>","iid":"x","priority":-5})",
      R"({"iid":"y","codes":"<|go|><s_0_44><s_1_5><|end|>","priority":0})",
      R"({"iid":"z","codes":"<|go|><s_0_0><s_1_0><|end|>","priority":123456789012345678})", "", "\n", "\n"},
+    {"records", R"({"asin": "a", "tokens": ["x1_3", "x2_4"]})", R"({"tokens": ["x1_3","x2_4"], "asin": "a"})",
+     R"({"asin": "b", "tokens": ["x1_3", "x2_5"]})", R"({"asin": "c", "tokens": ["x1_4", "x2_4"]})", "[", ",", "]"},
     {"jsonl", R"({"id": 1, "sid": [3, 4, 5]})", R"({"sid": [3,4,5], "id": 1})",
      R"({"id": 2, "sid": [3, 4]})", R"({"id": 3, "sid": [6]})", "", "\n", "\n", true},
     {"records", R"({"item": "a", "sid": [3, 14, 2]})", R"({"sid":[3,14,2],"item":"a"})",
