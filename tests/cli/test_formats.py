@@ -261,7 +261,8 @@ class BadRows(Bad):
         self.bad("a.bin': row 0: code -5 at level 2", "a.bin", struct.pack("<q3i", 1, 0, 0, -5), "--format", "xllm")
 
     def test_lengths(self):
-        self.bad("a.jsonl':2: item '2': SID of 1 code, expected 2 as in the first row (or --variable-length)", "a.jsonl",
+        self.bad("a.jsonl':2: item '2': SID of 1 code, expected 2 as in the first row (or --variable-length)",
+                 "a.jsonl",
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1]}')
         self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}',
                  "--levels", "3")

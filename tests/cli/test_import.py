@@ -70,8 +70,10 @@ class Field(Refusal):
 
     def test_a_column_may_be_two_things(self):
         table, index = self.write("a.csv", "a,b\n1,2\n3,4\n5,6\n"), self.path("x.sidx")
-        for columns, priority, expected in (("a,b", [], [[1, 2], [3, 4], [5, 6]]), ("b,b", [], [[2, 2], [4, 4], [6, 6]]),
-                                            ("b", ["--priority-column", "a"], [[2], [4], [6]])):
+        for columns, priority, expected in (
+                ("a,b", [], [[1, 2], [3, 4], [5, 6]]),
+                ("b,b", [], [[2, 2], [4, 4], [6, 6]]),
+                ("b", ["--priority-column", "a"], [[2], [4], [6]])):
             self.ok("build", "--input", table, "--output", index, "--item-column", "a", "--sid-columns", columns,
                     *priority)
             sids = [self.json("lookup", index, "--item", item)["sids"] for item in "135"]
