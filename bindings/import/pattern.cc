@@ -86,8 +86,7 @@ const char* read_integer(const char* at, int64_t* number) {
 
 }  // namespace
 
-Pattern::Pattern(std::string_view record, std::vector<Mark> marks) {
-  std::sort(marks.begin(), marks.end(), [](const Mark& a, const Mark& b) { return a.text.data() < b.text.data(); });
+Pattern::Pattern(std::string_view record, const std::vector<Mark>& marks) {
   const char* at = record.data();
   for (const Mark& mark : marks) {
     add_piece({at, static_cast<size_t>(mark.text.data() - at)});
@@ -178,8 +177,17 @@ size_t Patterns::match(std::string_view text, Pattern::Record& record) {
 }
 
 void Patterns::learn(std::string_view record, std::vector<Pattern::Mark> marks) {
+  using Mark = Pattern::Mark;
+  const auto before = [](const Mark& a, const Mark& b) { return a.text.data() < b.text.data(); };
+  const auto overlap = [](const Mark& a, const Mark& b) { return a.text.data() + a.text.size() > b.text.data(); };
+  const auto is_item = [](const Mark& mark) {
+    return mark.hole == Pattern::Hole::kItem || mark.hole == Pattern::Hole::kItemNumber;
+  };
+  std::sort(marks.begin(), marks.end(), before);
+  if (std::adjacent_find(marks.begin(), marks.end(), overlap) != marks.end()) return;
+  if (std::none_of(marks.begin(), marks.end(), is_item)) return;
   if (patterns_.size() == kMost) patterns_.pop_back();
-  patterns_.emplace(patterns_.begin(), record, std::move(marks));
+  patterns_.emplace(patterns_.begin(), record, marks);
 }
 
 }  // namespace importer

@@ -40,7 +40,8 @@ class Pattern {
     bool ascii;  // false: text in the holes may have bytes above 0x7f
   };
 
-  Pattern(std::string_view record, std::vector<Mark> marks);
+  // Marks in the order of their texts, none in another.
+  Pattern(std::string_view record, const std::vector<Mark>& marks);
 
   // Bytes of the record that begins the text, or 0 where it does not fit. kPadding bytes behind the text must be
   // readable, and the first of them be a control character.
@@ -74,7 +75,7 @@ const char* skip_number(const char* at);
 class Patterns {
  public:
   size_t match(std::string_view text, Pattern::Record& record);
-  // Of a record that none of them fits.
+  // Of a record that none of them fits; no pattern comes of one without an item, or with a text that is two things.
   void learn(std::string_view record, std::vector<Pattern::Mark> marks);
 
  private:

@@ -30,7 +30,7 @@ class Sids {
   Sids(const Sids&) = delete;
   Sids& operator=(const Sids&) = delete;
 
-  // Where the numbers of a SID are that has been read, for a pattern of its record: `parts` are its tokens or numbers, or
+  // Where a SID that has been read has its numbers, for a pattern of its record. `parts` are its tokens or numbers, or
   // (whole = false) one text with all of them. False where that cannot be told of others like it.
   bool find_numbers(const std::vector<std::string_view>& parts, bool whole,
                     std::vector<std::string_view>& numbers) const;

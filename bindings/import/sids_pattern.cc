@@ -8,6 +8,16 @@
 #include "sids.h"
 
 namespace importer {
+namespace {
+
+// "12" of "12.0", which is a code too.
+std::string_view without_fraction(std::string_view number) {
+  const size_t point = number.find('.');
+  if (point == number.npos || point + 1 == number.size()) return number;
+  return number.find_first_not_of('0', point + 1) == number.npos ? number.substr(0, point) : number;
+}
+
+}  // namespace
 
 // After a record that came the long way, and may have taught something.
 void Sids::prepare_patterns() {
@@ -45,8 +55,9 @@ bool Sids::find_numbers_of(const std::vector<std::string_view>& tokens, std::vec
       numbers.insert(numbers.end(), split.numbers.begin(), split.numbers.end());
       continue;
     }
-    if (level.family.code(tokens[i]) < 0) return false;
-    numbers.push_back(tokens[i].substr(level.family.before.size()));
+    const std::string_view token = level.family.plain() ? without_fraction(tokens[i]) : tokens[i];
+    if (level.family.code(token) < 0) return false;
+    numbers.push_back(token.substr(level.family.before.size()));
     numbers.back().remove_suffix(level.family.after.size());
   }
   return numbers.size() <= SIDBEAM_MAX_LEVELS;

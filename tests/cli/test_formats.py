@@ -173,7 +173,8 @@ class Windows(Case):
                                  ("b.json", records, ',\n{"item": "x", "sid": [1]}]')):
             with self.subTest(name):
                 self.assertEqual(sorted(self.ids(name, text)), sorted(wild))
-                self.fails("%s':%d: item 'x': SID of 1 code" % (name, text.rstrip("]\n").count("\n") + 2), "plan", "--input",
+                line = text.rstrip("]\n").count("\n") + 2
+                self.fails("%s':%d: item 'x': SID of 1 code" % (name, line), "plan", "--input",
                            self.write(name, text[:-1].rstrip() + more))
         twice = members[:-1] + ',\n"\\\\": ["<a_1>", "<b_1>"]}'
         self.fails("a.json':%d: item '\\' comes twice, first in line 3" % (twice.count("\n") + 1), "plan", "--input",
@@ -235,8 +236,8 @@ class Bad(Case):
 class BadRows(Bad):
     def test_codes(self):
         two = '{"item":1,"sid":[1,2]}\n'
-        self.bad("a.jsonl':2: item '1': code 300 at level 1, expected 0..255", "a.jsonl", two + '{"item":1,"sid":[1,300]}',
-                 "--codes", "256")
+        self.bad("a.jsonl':2: item '1': code 300 at level 1, expected 0..255", "a.jsonl",
+                 two + '{"item":1,"sid":[1,300]}', "--codes", "256")
         self.bad("a.jsonl':1: item '1': code 2 at level 1, expected 0..1", "a.jsonl", two, "--codes", "9,2")
         self.bad("code -1 at level 0, expected 0..16777215", "a.jsonl", '{"item":1,"sid":[-1]}')
         self.bad("code 16777216 at level 0, expected 0..16777215", "a.jsonl", '{"item":1,"sid":[16777216]}')
@@ -261,7 +262,8 @@ class BadRows(Bad):
         self.bad("a.bin': row 0: code -5 at level 2", "a.bin", struct.pack("<q3i", 1, 0, 0, -5), "--format", "xllm")
 
     def test_lengths(self):
-        self.bad("a.jsonl':2: item '2': SID of 1 code, expected 2 as in the first row (or --variable-length)", "a.jsonl",
+        self.bad("a.jsonl':2: item '2': SID of 1 code, expected 2 as in the first row (or --variable-length)",
+                 "a.jsonl",
                  '{"item":1,"sid":[1,2]}\n{"item":2,"sid":[1]}')
         self.bad("SID of 2 codes, expected 3 (or --variable-length)", "a.jsonl", '{"item":1,"sid":[1,2]}',
                  "--levels", "3")

@@ -68,6 +68,17 @@ class Field(Refusal):
             self.assertEqual((report["rows"], report["items"]), (len(rest), len(rest)), (name, named))
             os.remove(index)
 
+    def test_a_column_may_be_two_things(self):
+        table, index = self.write("a.csv", "a,b\n1,2\n3,4\n5,6\n"), self.path("x.sidx")
+        for columns, priority, expected in (
+                ("a,b", [], [[1, 2], [3, 4], [5, 6]]),
+                ("b,b", [], [[2, 2], [4, 4], [6, 6]]),
+                ("b", ["--priority-column", "a"], [[2], [4], [6]])):
+            self.ok("build", "--input", table, "--output", index, "--item-column", "a", "--sid-columns", columns,
+                    *priority)
+            sids = [self.json("lookup", index, "--item", item)["sids"] for item in "135"]
+            self.assertEqual([each["sid"] for found in sids for each in found], expected)
+
     def test_what_was_seen_is_told_and_kept(self):
         source, index = os.path.join(FIELD, "tokens_in_a_string.json"), self.path("x.sidx")
         text = self.ok("build", "--input", source, "--output", index)
