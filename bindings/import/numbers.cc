@@ -12,7 +12,7 @@ bool looks_like_number(std::string_view text) {
 }
 
 std::optional<int64_t> whole(double number) {
-  constexpr double kMost = 9007199254740992.0;  // 2^53: beyond it neighbours are not told apart
+  constexpr double kMost = 9007199254740991.0;  // 2^53 - 1: beyond it neighbours are not told apart
   if (!(number >= -kMost && number <= kMost)) return std::nullopt;
   const auto integer = static_cast<int64_t>(number);
   if (static_cast<double>(integer) != number) return std::nullopt;
