@@ -1,5 +1,5 @@
-"""Files that 1a20fda wrote, the last code before SIDs of more than 64 codes and levels of more than 2^20: they open, and
-answer like an index that is built now. SPDX-License-Identifier: Apache-2.0
+"""Files that 1a20fda wrote, the last code before SIDs of more than 64 codes and levels of more than 2^20: they open,
+and answer like an index that is built now. SPDX-License-Identifier: Apache-2.0
 """
 import json
 import random
