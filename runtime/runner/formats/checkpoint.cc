@@ -91,7 +91,19 @@ void Checkpoint::add_file(std::string path) {
       static_cast<size_t>(Safetensors::head_bytes({length, static_cast<size_t>(first)}, file.bytes)));
   read_file(file, path.c_str(), 0, head.data(), std::ssize(head));
   Safetensors table(path.c_str(), head, file.bytes);
-  files_.push_back({std::move(path), std::move(file), std::move(table)});
+  files_.push_back({std::move(path), file.identity, std::move(table)});
+  open_ = std::move(file), open_file_ = static_cast<int32_t>(files_.size()) - 1;
+}
+
+const InputFile& Checkpoint::input(int32_t number) const {
+  const File& file = files_[static_cast<size_t>(number)];
+  if (number != open_file_) {
+    InputFile again = open_file(file.path.c_str());
+    if (again.identity != file.identity)
+      fail(SIDBEAM_IO_ERROR, "'%.300s' was changed or replaced while the checkpoint was read", file.path.c_str());
+    open_ = std::move(again), open_file_ = number;
+  }
+  return open_;
 }
 
 void Checkpoint::open_shards(const std::string& path) {
@@ -146,9 +158,8 @@ std::span<const int64_t> Checkpoint::shape_of(std::string_view name) const {
 }
 
 void Checkpoint::read(const Weights& weights, int64_t first, int64_t n, void* out) const {
-  const File& file = files_[static_cast<size_t>(weights.file)];
   const int64_t size = size_of(weights.type);
-  read_file(file.input, file.path.c_str(), weights.place + first * size, out, n * size);
+  read_file(input(weights.file), path_of(weights), weights.place + first * size, out, n * size);
 }
 
 int64_t Checkpoint::size() const {

@@ -19,9 +19,14 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+constexpr const char *kSharedEmbedding = "shared.weight", *kEmbedding = "model.embed_tokens.weight",
+                     *kOutputLayer = "lm_head.weight";
+// Copies of a T5's embedding.
+constexpr const char* kCopies[] = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
+
 // Copies of the embedding, buffers of old versions, and a bias that no T5 uses.
 bool is_ignored(std::string_view name) {
-  for (const char* end : {"rotary_emb.inv_freq", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+  for (const char* end : {"rotary_emb.inv_freq", kCopies[0], kCopies[1],
                           "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"})
     if (ends_with(name, end)) return true;
   return false;
@@ -32,7 +37,7 @@ std::vector<std::string> names_but(const Checkpoint& checkpoint, std::vector<std
   std::sort(read.begin(), read.end());
   for (int64_t i = 0; i < checkpoint.size(); ++i) {
     std::string name(checkpoint.at(i).name);
-    if (!std::binary_search(read.begin(), read.end(), name) && !is_ignored(name)) names.push_back(std::move(name));
+    if (!std::binary_search(read.begin(), read.end(), name)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -47,13 +52,6 @@ void read_wide(const Checkpoint& from, const Weights& weights, int64_t first, in
     std::memcpy(&value, raw + i * 8, sizeof value);
     out[i] = static_cast<float>(value);
   }
-}
-
-std::vector<float> read_all(const Checkpoint& from, const Weights& weights) {
-  std::vector<std::byte> raw(static_cast<size_t>(weights.elements * size_of(weights.type)));
-  std::vector<float> all(static_cast<size_t>(weights.elements));
-  read_wide(from, weights, 0, weights.elements, raw.data(), all.data());
-  return all;
 }
 
 // [n, rows] becomes [rows, n].
@@ -76,11 +74,13 @@ ModelTensors::ModelTensors(const Allocator& allocator, const Checkpoint& checkpo
       encodes_(config.encoder_layers > 0),
       piece_bytes_(piece_bytes) {
   find_prefix(config);
+  check_copies(config);
+  check_tied();
 }
 
 // What wrappers of training put before every name; and a model saved without its output layer lacks "model.".
 void ModelTensors::find_prefix(const ModelConfig& config) {
-  const std::string embedding = config.encoder_layers > 0 ? "shared.weight" : "embed_tokens.weight";
+  const std::string embedding = config.encoder_layers > 0 ? kSharedEmbedding : "embed_tokens.weight";
   for (const char* outer : {"", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
     for (const bool inner : {true, false}) {
       if (!checkpoint_.has(outer + std::string(inner && !encodes_ ? kInner : "") + embedding)) continue;
@@ -88,6 +88,58 @@ void ModelTensors::find_prefix(const ModelConfig& config) {
       return;
     }
   }
+}
+
+// transformers runs a T5 whose copies of the embedding are others; here they are one.
+void ModelTensors::check_copies(const ModelConfig& config) {
+  if (!encodes_) return;
+  for (const char* name : kCopies) {
+    const std::string copy = name_in_file(name), shared = name_in_file(kSharedEmbedding);
+    if (!checkpoint_.has(copy) || !checkpoint_.has(shared)) continue;
+    const int64_t differs = first_difference(checkpoint_.tensor(copy, {config.vocabulary, config.hidden}),
+                                             checkpoint_.tensor(shared, {config.vocabulary, config.hidden}));
+    if (differs < 0) continue;
+    fail(SIDBEAM_UNSUPPORTED, "tensor '%.200s' is not the same as '%.200s' at [%lld, %lld], expected its copy",
+         copy.c_str(), shared.c_str(), static_cast<long long>(differs / config.hidden),
+         static_cast<long long>(differs % config.hidden));
+  }
+}
+
+int64_t ModelTensors::first_difference(const Weights& a, const Weights& b) {
+  const int64_t step = std::max<int64_t>(1, piece_bytes_ / 4);
+  std::vector<std::byte> raw(static_cast<size_t>(step * 8));
+  std::vector<float> of_a(static_cast<size_t>(step)), of_b(of_a);
+  for (int64_t first = 0; first < a.elements; first += step) {
+    const int64_t n = std::min(step, a.elements - first);
+    read_wide(checkpoint_, a, first, n, raw.data(), of_a.data());
+    read_wide(checkpoint_, b, first, n, raw.data(), of_b.data());
+    const auto end = of_a.begin() + n;
+    const auto at = std::mismatch(of_a.begin(), end, of_b.begin()).first;
+    if (at != end) return first + (at - of_a.begin());
+  }
+  return -1;
+}
+
+// Of layers that are one PEFT changes one alone, merges into both, or unties them, as it happens.
+void ModelTensors::check_tied() const {
+  if (adapter_ == nullptr) return;
+  const auto module_of = [](const char* name) {
+    return std::string(name).substr(0, std::string_view(name).rfind('.'));
+  };
+  const auto adds = [&](const char* name) { return adapter_->adds_to(module_of(name)); };
+  const auto changes = [&](const char* name) { return adds(name) || !adapter_->replacement(name).empty(); };
+  const auto refuse_if = [&](bool wrong, const char* name, const char* other) {
+    if (!wrong) return;
+    fail(SIDBEAM_UNSUPPORTED,
+         "the adapter changes '%s', which is the same tensor as %s, expected one that changes neither",
+         module_of(name).c_str(), other);
+  };
+  for (const char* name : {kSharedEmbedding, kCopies[0], kCopies[1]})
+    refuse_if(encodes_ && changes(name), name, "the other embeddings of a T5");
+  if (checkpoint_.has(name_in_file(kOutputLayer))) return;
+  refuse_if(adds(kOutputLayer), kOutputLayer, "the embedding (tied)");
+  const bool alone = adds(kEmbedding) || !changes(kOutputLayer);  // else both are saved whole
+  refuse_if(!encodes_ && changes(kEmbedding) && alone, kEmbedding, "the output layer (tied)");
 }
 
 std::string ModelTensors::name_in_file(const std::string& name) const {
@@ -104,7 +156,7 @@ Dtype ModelTensors::type_of(const std::string& name) const {
 }
 
 bool ModelTensors::has_output_layer(const ModelConfig& config) const {
-  if (has("lm_head.weight")) return true;
+  if (has(kOutputLayer)) return true;
   if (!config.tied && !inner_)
     fail(SIDBEAM_CORRUPT,
          "the checkpoint has no output layer, tensor 'lm_head.weight': it is of the model without its head, and "
@@ -157,12 +209,25 @@ Tensor ModelTensors::piece(const StoredRows& stored, Dtype held, int64_t row, in
   return piece;
 }
 
+// All of one of an adapter's matrices.
+std::vector<float> ModelTensors::factor(const std::string& name, const Weights& weights) const {
+  const std::span<const int64_t> shape = adapter_->checkpoint().shape_of(name);
+  std::vector<std::byte> raw(static_cast<size_t>(weights.elements * size_of(weights.type)));
+  std::vector<float> all(static_cast<size_t>(weights.elements));
+  read_wide(adapter_->checkpoint(), weights, 0, weights.elements, raw.data(), all.data());
+  const Tensor tensor{all.data(), Dtype::kF32, shape[0], shape[1]};
+  const int64_t unfit = first_unfit(tensor, Dtype::kF32);
+  if (unfit >= 0)
+    refuse({name, &adapter_->checkpoint(), weights, 0, shape[0], shape[1], tensor.dtype, {}}, tensor, 0, unfit);
+  return all;
+}
+
 // In f32, a row at a time: sums over the rank, then the scale, as PEFT merges.
 void ModelTensors::add_change(const StoredRows& stored, int64_t row, int64_t rows) {
   const LowRank& change = *stored.change;
   if (row == stored.first || down_.empty()) {
-    down_ = read_all(adapter_->checkpoint(), change.down);
-    up_ = read_all(adapter_->checkpoint(), change.up);
+    down_ = factor(change.down_name, change.down);
+    up_ = factor(change.up_name, change.up);
     if (change.embedding) {  // as matrices have them
       down_.swap(up_);
       transpose(down_, change.rank), transpose(up_, change.down.elements / change.rank);
@@ -192,9 +257,10 @@ void ModelTensors::refuse(const StoredRows& stored, const Tensor& piece, int64_t
          "config.weights: tensor '%.200s' of '%.150s' is %g at %s, which 16 bits do not hold; expected weights as "
          "stored, or f32",
          stored.name.c_str(), path, static_cast<double>(value), place.c_str());
-  fail(SIDBEAM_CORRUPT, "tensor '%.200s' of '%.200s' is %g at %s, expected finite numbers%s", stored.name.c_str(), path,
-       static_cast<double>(value), place.c_str(),
-       stored.weights.type == StoredType::kF64 ? ", of an F64 within f32" : "");
+  fail(SIDBEAM_CORRUPT, "tensor '%.200s' of '%.200s' is %g at %s, expected finite numbers%s%s", stored.name.c_str(),
+       path, static_cast<double>(value), place.c_str(),
+       stored.weights.type == StoredType::kF64 ? ", of an F64 within f32" : "",
+       stored.change ? ", the adapter's change included" : "");
 }
 
 std::vector<std::string> ModelTensors::left() const {
@@ -204,7 +270,9 @@ std::vector<std::string> ModelTensors::left() const {
       fail(SIDBEAM_UNSUPPORTED, "the adapter's tensor '%.200s' changes nothing of this model, expected LoRA's alone",
            unread.front().c_str());
   }
-  return names_but(checkpoint_, read_);
+  std::vector<std::string> names = names_but(checkpoint_, read_);
+  names.erase(std::remove_if(names.begin(), names.end(), is_ignored), names.end());
+  return names;
 }
 
 }  // namespace sidbeam::runner

@@ -28,7 +28,7 @@ struct StoredRows {
 
 class ModelTensors {
  public:
-  // All of them outlive it; adapter: nullptr for none. A piece has about piece_bytes, and at least a row.
+  // Throws CORRUPT, UNSUPPORTED. All of them outlive it; adapter: nullptr for none. A piece has about piece_bytes, and at least a row.
   ModelTensors(const Allocator& allocator, const Checkpoint& checkpoint, const Adapter* adapter,
                const ModelConfig& config, int64_t piece_bytes);
 
@@ -60,10 +60,16 @@ class ModelTensors {
 
  private:
   void find_prefix(const ModelConfig& config);
+  void check_copies(const ModelConfig& config);
+  // The first element at which two tensors of the checkpoint, of one shape, differ; -1: none.
+  int64_t first_difference(const Weights& a, const Weights& b);
+  // Throws UNSUPPORTED where an adapter changes one of two layers that are one.
+  void check_tied() const;
   std::string name_in_file(const std::string& name) const;
   StoredRows find(const std::string& name, std::initializer_list<int64_t> shape, int64_t first, int64_t rows,
                   int64_t columns);
   Tensor piece(const StoredRows& stored, Dtype held, int64_t row, int64_t rows);
+  std::vector<float> factor(const std::string& name, const Weights& weights) const;
   void add_change(const StoredRows& stored, int64_t row, int64_t rows);
   [[noreturn]] void refuse(const StoredRows& stored, const Tensor& piece, int64_t row, int64_t element) const;
 
