@@ -202,7 +202,8 @@ TEST(RunnerAdapters, AreRefusedWhereTheyCannotBeMerged) {
   });
   const Folder alone, base_of_both;
   Adapted().write(alone), Adapted().base.write(base_of_both), Adapted().write(base_of_both);
-  expect_failure(SIDBEAM_UNSUPPORTED, std::string(base_of_both.path()) + "', has an adapter of its own, adapter_config.json: merge",
+  expect_failure(SIDBEAM_UNSUPPORTED,
+                 std::string(base_of_both.path()) + "', has an adapter of its own, adapter_config.json: merge",
                  [&] { logits_at(alone.path(), base_of_both.path()); });
   expect_failure(SIDBEAM_UNSUPPORTED,
                  "is a LoRA adapter of 'someone/base', whose folder is not beside it: give that as",

@@ -28,7 +28,8 @@ struct StoredRows {
 
 class ModelTensors {
  public:
-  // Throws CORRUPT, UNSUPPORTED. All of them outlive it; adapter: nullptr for none. A piece has about piece_bytes, and at least a row.
+  // All of them outlive it; adapter: nullptr for none. A piece has about piece_bytes, and at least a row. Throws
+  // Failure: IO_ERROR, CORRUPT, UNSUPPORTED.
   ModelTensors(const Allocator& allocator, const Checkpoint& checkpoint, const Adapter* adapter,
                const ModelConfig& config, int64_t piece_bytes);
 
