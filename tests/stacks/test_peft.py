@@ -7,12 +7,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 import pathlib
-import random
-from typing import Any, Callable
+from typing import Any
 
-import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -21,7 +18,7 @@ peft = pytest.importorskip("peft", reason="PEFT is not installed")
 
 import conftest  # noqa: F401
 import sidbeam
-from test_runner import LEVELS, SCORE, T5S, Case, check_beams, random_model
+from test_runner import LEVELS, Case, check_unconstrained, random_model
 
 ATTENTION = ["q_proj", "v_proj"]
 EMBEDDING, HEAD = "embed_tokens", "lm_head"
@@ -115,15 +112,7 @@ TAKEN: dict[str, tuple[str, bool | None, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", TAKEN)
 def test_adapters_are_merged_as_by_peft(name: str, tmp_path) -> None:
-    case = Adapted(*TAKEN[name], tmp_path)
-    index = sidbeam.Index.build(np.zeros((1, LEVELS), np.int32), codes=[case.vocab] * LEVELS)
-    with sidbeam.Runner(
-        case.runner_model, index, beams=case.beams, strategy="none", max_prompt=9, lane_threads=False
-    ) as runner:
-        found = runner.run(case.history)
-    check_beams(found.sids, found.scores, *case.generate(renormalize_logits=True))
-    for sid, score in zip(found.sids.tolist(), found.scores):
-        assert math.isclose(score, case.rescored(sid, range(case.vocab)), abs_tol=SCORE)
+    check_unconstrained(Adapted(*TAKEN[name], tmp_path))
 
 
 # family, tied, options, what the refusal says

@@ -38,30 +38,33 @@ struct Adapted {
       sum += up[static_cast<size_t>(2 * row + k)] * down[static_cast<size_t>(k * columns + column)];
     return sum;
   }
-  void change(const std::string& name, float scale) {
+  // `turned`: of an embedding A is [rank, tokens] and B [width, rank], and the product is transposed.
+  void add(const std::string& name, float scale, const std::vector<float>& up, const std::vector<float>& down,
+           bool turned) {
     EditedTensor& tensor = merged.tensors.at(name + ".weight");
     const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
-    const std::vector<float> down = drawn(2 * columns), up = drawn(2 * rows), before = tensor.floats();
+    const std::vector<float> before = tensor.floats();
     for (int64_t row = 0; row < rows; ++row)
       for (int64_t column = 0; column < columns; ++column) {
+        const float sum = turned ? product(up, down, column, row, rows) : product(up, down, row, column, columns);
         const auto i = static_cast<size_t>(row * columns + column);
-        tensor.set(i, before[i] + scale * product(up, down, row, column, columns));
+        tensor.set(i, before[i] + scale * sum);
       }
-    adapter["base_model.model." + name + ".lora_A.weight"] = EditedTensor::of("F32", {2, columns}, down);
-    adapter["base_model.model." + name + ".lora_B.weight"] = EditedTensor::of("F32", {rows, 2}, up);
   }
-  // Of an embedding A is [rank, tokens] and B [width, rank]: the product is transposed.
+  void change(const std::string& name, float scale) {
+    const std::vector<int64_t> shape = merged.tensors.at(name + ".weight").shape;
+    const std::vector<float> down = drawn(2 * shape[1]), up = drawn(2 * shape[0]);
+    add(name, scale, up, down, false);
+    adapter["base_model.model." + name + ".lora_A.weight"] = EditedTensor::of("F32", {2, shape[1]}, down);
+    adapter["base_model.model." + name + ".lora_B.weight"] = EditedTensor::of("F32", {shape[0], 2}, up);
+  }
   void embed(float scale) {
-    EditedTensor& tensor = merged.tensors.at("model.embed_tokens.weight");
-    const int64_t rows = tensor.shape[0], columns = tensor.shape[1];
-    const std::vector<float> a = drawn(2 * rows), b = drawn(2 * columns), before = tensor.floats();
-    for (int64_t row = 0; row < rows; ++row)
-      for (int64_t column = 0; column < columns; ++column) {
-        const auto i = static_cast<size_t>(row * columns + column);
-        tensor.set(i, before[i] + scale * product(b, a, column, row, rows));
-      }
-    adapter["base_model.model.model.embed_tokens.lora_embedding_A"] = EditedTensor::of("F32", {2, rows}, a);
-    adapter["base_model.model.model.embed_tokens.lora_embedding_B"] = EditedTensor::of("F32", {columns, 2}, b);
+    const std::string name = "model.embed_tokens";
+    const std::vector<int64_t> shape = merged.tensors.at(name + ".weight").shape;
+    const std::vector<float> a = drawn(2 * shape[0]), b = drawn(2 * shape[1]);
+    add(name, scale, b, a, true);
+    adapter["base_model.model." + name + ".lora_embedding_A"] = EditedTensor::of("F32", {2, shape[0]}, a);
+    adapter["base_model.model." + name + ".lora_embedding_B"] = EditedTensor::of("F32", {shape[1], 2}, b);
   }
   void write(const Folder& folder) const {
     folder.write("adapter_config.json", config.dump());
