@@ -32,19 +32,19 @@ int32_t weights_of(const std::string& name) {
   return static_cast<int32_t>(found - kWeights.begin());  // in the order of SIDBEAM_WEIGHTS_*
 }
 
-// `option` is the one that gives `base`, which the library calls config.base.
+// `option` is the one that gives `base`; the library calls it config.base, and NULL where it is not given.
 Model open_model(const std::string& folder, const std::string& base, const std::string& option, const RunOptions& o) {
-  constexpr std::string_view kBase = "config.base";
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   config.weights = weights_of(o.weights);
   config.base = base.empty() ? nullptr : base.c_str();
   config.log = [](void*, int32_t, const char* message) { std::fprintf(stderr, "sidbeam run: warning: %s\n", message); };
   sidbeam_model* model = nullptr;
   try {
-    call_about(base.empty() ? folder : base, sidbeam_model_open, folder.c_str(), &config, &model);
+    call_about(folder, sidbeam_model_open, folder.c_str(), &config, &model);
   } catch (const LibraryFailure& failure) {
     std::string what = failure.what();
-    if (const size_t at = what.find(kBase); at != what.npos) what.replace(at, kBase.size(), option);
+    for (const auto& [theirs, ours] : {std::pair<std::string, std::string>{"config.base", option}, {"NULL", "none"}})
+      if (const size_t at = what.find(theirs); at != what.npos) what.replace(at, theirs.size(), ours);
     throw LibraryFailure(failure.status, what);
   }
   return Model(model);

@@ -179,7 +179,7 @@ class Adapters(Run):
                    "run", self.adapter, *self.ask)
         self.fails("whose folder is not beside it: give that as --draft-base, or merge", "run", self.model, *self.ask,
                    "--draft", self.adapter)
-        self.fails("--base is given, but '%s' has no adapter_config.json" % self.model, "run", self.model,
+        self.fails("--base is given, expected none: '%s' has no adapter_config.json" % self.model, "run", self.model,
                    *self.ask, "--base", self.model)
         self.fails("No such file", "run", self.adapter, *self.ask, "--base", self.path("none"))
         self.misused("--draft-base requires --draft", "run", self.model, *self.ask, "--draft-base", self.model)

@@ -211,7 +211,7 @@ TEST(RunnerAdapters, AreRefusedWhereTheyCannotBeMerged) {
   expect_failure(SIDBEAM_UNSUPPORTED,
                  "is a LoRA adapter of 'someone/base', whose folder is not beside it: give that as",
                  [&] { logits_at(alone.path()); });
-  expect_failure(SIDBEAM_INVALID_ARGUMENT, "config.base is given, but",
+  expect_failure(SIDBEAM_INVALID_ARGUMENT, "config.base is given, expected NULL",
                  [&] { logits_at(model_folder("llama"), model_folder("llama")); });
 }
 

@@ -150,7 +150,7 @@ Model* open_folder(const char* folder, const sidbeam_model_config& config, const
     base = find_base(folder, base);
     check_base(folder, base);
   } else if (!base.empty()) {
-    fail(SIDBEAM_INVALID_ARGUMENT, "config.base is given, but '%.200s' has no adapter_config.json", folder);
+    fail(SIDBEAM_INVALID_ARGUMENT, "config.base is given, expected NULL: '%.200s' has no adapter_config.json", folder);
   } else {
     base = folder;
   }

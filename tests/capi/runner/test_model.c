@@ -93,7 +93,7 @@ static void folders_that_hold_no_model_are_refused(void) {
   const char* const whole = write_tiny_model("whole", NULL);
   config.base = whole;
   CHECK_FAILS(sidbeam_model_open(whole, &config, &model, &err), SIDBEAM_INVALID_ARGUMENT,
-              "config.base is given, but");
+              "config.base is given, expected NULL");
 }
 
 static void settings_that_are_not_offered_are_refused(void) {
