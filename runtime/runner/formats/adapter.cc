@@ -146,12 +146,14 @@ std::optional<LowRank> Adapter::change(const std::string& name, int64_t rows, in
   const char* const up = change.embedding ? ".lora_embedding_B" : ".lora_B.weight";
   const std::string path = module(bare, down);
   if (path.empty()) return {};
-  change.down_name = path + down, change.up_name = path + up;
   const std::string_view name_of_peft = std::string_view(path).substr(kOuter.size());
   const double rank = rank_.of(name_of_peft);
   change.rank = static_cast<int64_t>(rank);
-  change.down = checkpoint_.tensor(change.down_name, {change.rank, change.embedding ? rows : columns});
-  change.up = checkpoint_.tensor(change.up_name, {change.embedding ? columns : rows, change.rank});
+  const auto factor = [&](const char* tensor, int64_t of, int64_t width) {
+    return Factor{path + tensor, checkpoint_.tensor(path + tensor, {of, width}), width};
+  };
+  change.down = factor(down, change.rank, change.embedding ? rows : columns);
+  change.up = factor(up, change.embedding ? columns : rows, change.rank);
   change.scale = static_cast<float>(alpha_.of(name_of_peft) / (root_ ? std::sqrt(rank) : rank));
   return change;
 }

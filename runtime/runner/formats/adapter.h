@@ -15,10 +15,15 @@
 
 namespace sidbeam::runner {
 
-// scale * up x down is added to a matrix. Of an embedding both are transposed in the file.
+struct Factor {
+  std::string name;
+  Weights weights;
+  int64_t columns = 0;
+};
+
+// scale * up x down is added to a matrix. Of an embedding up and down change places, and both are transposed.
 struct LowRank {
-  std::string down_name, up_name;
-  Weights down, up;  // [rank, columns], [rows, rank]; of an embedding [rank, rows], [columns, rank]
+  Factor down, up;  // [rank, columns], [rows, rank]; of an embedding [rank, rows], [columns, rank]
   int64_t rank = 0;
   float scale = 1.0F;
   bool embedding = false;

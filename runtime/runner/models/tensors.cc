@@ -54,16 +54,6 @@ void read_wide(const Checkpoint& from, const Weights& weights, int64_t first, in
   }
 }
 
-// [n, rows] becomes [rows, n].
-void transpose(std::vector<float>& matrix, int64_t rows) {
-  std::vector<float> turned(matrix.size());
-  const auto columns = static_cast<int64_t>(matrix.size()) / rows;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      turned[static_cast<size_t>(row * columns + column)] = matrix[static_cast<size_t>(column * rows + row)];
-  matrix.swap(turned);
-}
-
 }  // namespace
 
 ModelTensors::ModelTensors(const Allocator& allocator, const Checkpoint& checkpoint, const Adapter* adapter,
@@ -184,60 +174,80 @@ StoredRows ModelTensors::find(const std::string& name, std::initializer_list<int
   if (adapter_ == nullptr || shape.size() != 2) return found;
   found.change = adapter_->change(name, *shape.begin(), columns);
   if (found.change) {
-    read_of_adapter_.push_back(found.change->down_name);
-    read_of_adapter_.push_back(found.change->up_name);
+    read_of_adapter_.push_back(found.change->down.name);
+    read_of_adapter_.push_back(found.change->up.name);
   }
   return found;
 }
 
+std::byte* ModelTensors::raw(int64_t elements, StoredType type) {
+  const int64_t bytes = checked_bytes(elements, size_of(type));
+  if (raw_.size() < bytes) raw_ = Buffer<std::byte>(allocator_, bytes);
+  return raw_.data();
+}
+
 Tensor ModelTensors::piece(const StoredRows& stored, Dtype held, int64_t row, int64_t rows) {
   const int64_t first = (stored.first + row) * stored.columns, n = rows * stored.columns;
-  const int64_t bytes = checked_bytes(n, size_of(stored.weights.type));
-  if (raw_.size() < bytes) raw_ = Buffer<std::byte>(allocator_, bytes);
-  const bool wide = stored.change || stored.weights.type == StoredType::kF64;
-  Tensor piece{raw_.data(), stored.dtype, rows, stored.columns};
-  if (wide) {
+  std::byte* const bytes = raw(n, stored.weights.type);
+  Tensor piece{bytes, stored.dtype, rows, stored.columns};
+  if (stored.change || stored.weights.type == StoredType::kF64) {
     if (wide_.size() < n) wide_ = Buffer<float>(allocator_, n);
-    read_wide(*stored.from, stored.weights, first, n, raw_.data(), wide_.data());
+    read_wide(*stored.from, stored.weights, first, n, bytes, wide_.data());
     if (stored.change) add_change(stored, stored.first + row, rows);
     piece.data = wide_.data(), piece.dtype = Dtype::kF32;
   } else {
-    stored.from->read(stored.weights, first, n, raw_.data());
+    stored.from->read(stored.weights, first, n, bytes);
   }
   const int64_t unfit = first_unfit(piece, held);
-  if (unfit >= 0) refuse(stored, piece, stored.first + row, unfit);
-  return piece;
+  if (unfit < 0) return piece;
+  float value;
+  widen(piece, unfit, 1, &value);
+  refuse(stored, value, stored.first + row + unfit / stored.columns, unfit % stored.columns);
 }
 
-// All of one of an adapter's matrices.
-std::vector<float> ModelTensors::factor(const std::string& name, const Weights& weights) const {
-  const std::span<const int64_t> shape = adapter_->checkpoint().shape_of(name);
-  std::vector<std::byte> raw(static_cast<size_t>(weights.elements * size_of(weights.type)));
-  std::vector<float> all(static_cast<size_t>(weights.elements));
-  read_wide(adapter_->checkpoint(), weights, 0, weights.elements, raw.data(), all.data());
-  const Tensor tensor{all.data(), Dtype::kF32, shape[0], shape[1]};
-  const int64_t unfit = first_unfit(tensor, Dtype::kF32);
-  if (unfit >= 0)
-    refuse({name, &adapter_->checkpoint(), weights, 0, shape[0], shape[1], tensor.dtype, {}}, tensor, 0, unfit);
-  return all;
+// Elements [first, first + n) of one of an adapter's matrices, of whose rows each has `columns`.
+void ModelTensors::read_factor(const Factor& factor, int64_t first, int64_t n, float* out) {
+  read_wide(adapter_->checkpoint(), factor.weights, first, n, raw(n, factor.weights.type), out);
+  const int64_t unfit = first_unfit({out, Dtype::kF32, 1, n}, Dtype::kF32);
+  if (unfit < 0) return;
+  StoredRows stored;
+  stored.name = factor.name, stored.from = &adapter_->checkpoint(), stored.weights = factor.weights;
+  stored.rows = factor.weights.elements / factor.columns, stored.columns = factor.columns;
+  refuse(stored, out[unfit], (first + unfit) / factor.columns, (first + unfit) % factor.columns);
+}
+
+// All of the matrix that is [rank, columns], an embedding's turned.
+void ModelTensors::read_down(const LowRank& change, int64_t columns) {
+  down_.resize(static_cast<size_t>(change.rank * columns));
+  if (!change.embedding) return read_factor(change.down, 0, change.rank * columns, down_.data());
+  std::vector<float> row(static_cast<size_t>(change.rank));
+  for (int64_t c = 0; c < columns; ++c) {
+    read_factor(change.up, c * change.rank, change.rank, row.data());
+    for (int64_t k = 0; k < change.rank; ++k) down_[static_cast<size_t>(k * columns + c)] = row[static_cast<size_t>(k)];
+  }
+}
+
+// Rows of the matrix that is [of, rank], which may be as long as the vocabulary.
+void ModelTensors::read_up(const LowRank& change, int64_t row, int64_t rows) {
+  up_.resize(static_cast<size_t>(rows * change.rank));
+  if (!change.embedding) return read_factor(change.up, row * change.rank, rows * change.rank, up_.data());
+  std::vector<float> column(static_cast<size_t>(rows));
+  for (int64_t k = 0; k < change.rank; ++k) {
+    read_factor(change.down, k * change.down.columns + row, rows, column.data());
+    for (int64_t r = 0; r < rows; ++r) up_[static_cast<size_t>(r * change.rank + k)] = column[static_cast<size_t>(r)];
+  }
 }
 
 // In f32, a row at a time: sums over the rank, then the scale, as PEFT merges.
 void ModelTensors::add_change(const StoredRows& stored, int64_t row, int64_t rows) {
   const LowRank& change = *stored.change;
-  if (row == stored.first || down_.empty()) {
-    down_ = factor(change.down_name, change.down);
-    up_ = factor(change.up_name, change.up);
-    if (change.embedding) {  // as matrices have them
-      down_.swap(up_);
-      transpose(down_, change.rank), transpose(up_, change.down.elements / change.rank);
-    }
-  }
+  if (row == stored.first) read_down(change, stored.columns);
+  read_up(change, row, rows);
   std::vector<float> sum(static_cast<size_t>(stored.columns));
   for (int64_t r = 0; r < rows; ++r) {
     std::fill(sum.begin(), sum.end(), 0.0F);
     for (int64_t k = 0; k < change.rank; ++k) {
-      const float factor = up_[static_cast<size_t>((row + r) * change.rank + k)];
+      const float factor = up_[static_cast<size_t>(r * change.rank + k)];
       const float* const from = down_.data() + k * stored.columns;
       for (size_t c = 0; c < sum.size(); ++c) sum[c] += factor * from[c];
     }
@@ -246,11 +256,9 @@ void ModelTensors::add_change(const StoredRows& stored, int64_t row, int64_t row
   }
 }
 
-void ModelTensors::refuse(const StoredRows& stored, const Tensor& piece, int64_t row, int64_t element) const {
-  float value;
-  widen(piece, element, 1, &value);
-  const int64_t at[] = {row + element / stored.columns, element % stored.columns};
-  const std::string place = format_shape(piece.outputs == 1 && stored.rows == 1 ? std::span(at).subspan(1) : at);
+void ModelTensors::refuse(const StoredRows& stored, float value, int64_t row, int64_t column) const {
+  const int64_t at[] = {row, column};
+  const std::string place = format_shape(stored.rows == 1 ? std::span(at).subspan(1) : at);
   const char* const path = stored.from->path_of(stored.weights);
   if (std::isfinite(value))
     fail(SIDBEAM_INVALID_ARGUMENT,

@@ -69,10 +69,14 @@ class ModelTensors {
   std::string name_in_file(const std::string& name) const;
   StoredRows find(const std::string& name, std::initializer_list<int64_t> shape, int64_t first, int64_t rows,
                   int64_t columns);
+  // Room for so many elements, until the next call.
+  std::byte* raw(int64_t elements, StoredType type);
   Tensor piece(const StoredRows& stored, Dtype held, int64_t row, int64_t rows);
-  std::vector<float> factor(const std::string& name, const Weights& weights) const;
+  void read_factor(const Factor& factor, int64_t first, int64_t n, float* out);
+  void read_down(const LowRank& change, int64_t columns);
+  void read_up(const LowRank& change, int64_t row, int64_t rows);
   void add_change(const StoredRows& stored, int64_t row, int64_t rows);
-  [[noreturn]] void refuse(const StoredRows& stored, const Tensor& piece, int64_t row, int64_t element) const;
+  [[noreturn]] void refuse(const StoredRows& stored, float value, int64_t row, int64_t column) const;
 
   const Allocator allocator_;  // a copy: what it is made of may be a temporary
   const Checkpoint& checkpoint_;
@@ -83,7 +87,7 @@ class ModelTensors {
   std::vector<std::string> read_, read_of_adapter_;  // names in the files
   Buffer<std::byte> raw_;
   Buffer<float> wide_;
-  std::vector<float> down_, up_;  // of the tensor that is read
+  std::vector<float> down_, up_;  // of the tensor, and of the rows, that are read
   int64_t piece_bytes_, parameters_ = 0;
 };
 
