@@ -7,6 +7,8 @@
 #include <random>
 
 #include "edited_model.h"
+#include "runner/formats/adapter.h"
+#include "runner/models/tensors.h"
 
 namespace sidbeam::runner {
 namespace {
@@ -135,6 +137,37 @@ TEST(RunnerAdapters, MayHaveRanksAndScalesByPattern) {
   const Folder merged, together;
   made.merged.write(merged), made.base.write(together), made.write(together);
   EXPECT_NE(logits_at(together.path()), logits_at(merged.path()));
+}
+
+// All rows of a tensor, or some of them, in pieces of about so many bytes.
+std::vector<float> rows_of(const Folder& folder, const std::string& name, int64_t first, int64_t rows, int64_t piece) {
+  const Adapter adapter(folder.path());
+  const Checkpoint checkpoint(folder.path());
+  ModelTensors tensors(default_allocator(), checkpoint, &adapter, read_config(folder.path()), piece);
+  const std::span<const int64_t> shape = checkpoint.shape_of(name);
+  std::vector<float> all;
+  tensors.read(tensors.rows(name, shape[0], shape[1], first, rows), Dtype::kF32, [&](int64_t row, const Tensor& found) {
+    EXPECT_EQ(row * shape[1], std::ssize(all));
+    all.resize(all.size() + static_cast<size_t>(found.outputs * found.inputs));
+    widen(found, 0, found.outputs * found.inputs, all.data() + row * shape[1]);
+  });
+  return all;
+}
+
+TEST(RunnerAdapters, AreMergedAlikeInPiecesOfAnySize) {
+  const Adapted made;
+  const Folder together;
+  made.base.write(together), made.write(together);
+  for (const char* name : {"model.layers.1.mlp.down_proj.weight", "model.embed_tokens.weight", "lm_head.weight"}) {
+    const EditedTensor& merged = made.merged.tensors.at(name);
+    const int64_t columns = merged.shape[1];
+    const std::vector<float> whole = merged.floats();
+    for (const int64_t piece : {int64_t{1}, 4 * 7 * columns, int64_t{1} << 20}) {
+      EXPECT_EQ(rows_of(together, name, 0, merged.shape[0], piece), whole);
+      EXPECT_EQ(rows_of(together, name, 9, 20, piece),
+                std::vector<float>(whole.begin() + 9 * columns, whole.begin() + 29 * columns));
+    }
+  }
 }
 
 // As PEFT saves a layer that has a product beside it: the embedding and the output layer always, biases if it is told.
