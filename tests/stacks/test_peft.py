@@ -133,7 +133,7 @@ REFUSED: dict[str, tuple[str, bool | None, dict[str, Any], tuple[str, ...]]] = {
         ("alpha_pattern the regular expression 'layers", "merge the adapter with PEFT"),
     ),
     **{
-        name: ("qwen2", None, {"target_modules": ["q_proj"], **options}, (next(iter(options)), "merge the adapter with"))
+        name: ("qwen2", None, {"target_modules": ["q_proj"], **options}, (next(iter(options)), "merge the adapter"))
         for name, options in {
             "dora": {"use_dora": True},
             "lora_bias": {"lora_bias": True},
@@ -175,7 +175,7 @@ WITHOUT_EFFECT = {
     **dict.fromkeys(["lora_dropout", "runtime_config"], "of training"),
     **dict.fromkeys(["target_modules", "exclude_modules", "target_parameters", "layers_pattern"], "the tensors say"),
     **dict.fromkeys(["layers_to_transform", "modules_to_save", "bias", "ensure_weight_tying"], "the tensors say"),
-    **dict.fromkeys(["fan_in_fan_out", "megatron_config", "megatron_core"], "of layers that are not linear, or parallel"),
+    **dict.fromkeys(["fan_in_fan_out", "megatron_config", "megatron_core"], "of other layers, or parallel ones"),
     **dict.fromkeys(["eva_config", "corda_config", "lora_ga_config", "loftq_config"], "of init_lora_weights"),
     "qalora_group_size": "of use_qalora",
 }

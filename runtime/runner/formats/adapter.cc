@@ -34,7 +34,7 @@ bool is_set(const ObjectReader& file, const char* name) {
 // linear layers, the only ones here.)
 void refuse_forms(const ObjectReader& file) {
   const std::string type = file.text("peft_type");
-  if (type != "LORA") file.unsupported("peft_type", runner::quoted(type), "LORA");
+  if (type != "LORA") file.unsupported("peft_type", runner::quoted(type), "LORA");  // not std's
   for (const char* name :
        {"use_dora", "lora_bias", "use_qalora", "use_bdlora", "arrow_config", "kasa_config", "monteclora_config",
         "velora_config", "layer_replication", "alora_invocation_tokens", "trainable_token_indices"})
@@ -129,7 +129,7 @@ bool Adapter::adds_to(const std::string& path) const {
 }
 
 void Adapter::read_vocabulary(ModelConfig& config) const {
-  const std::string name = replacement(config.encoder_layers > 0 ? "shared.weight" : "model.embed_tokens.weight");
+  const std::string name = replacement("model.embed_tokens.weight");
   if (name.empty()) return;
   const std::span<const int64_t> shape = checkpoint_.shape_of(name);
   if (shape.size() == 2 && shape[0] >= 1 && shape[0] <= kMostTokens) config.vocabulary = shape[0];

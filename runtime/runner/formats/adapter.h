@@ -37,7 +37,7 @@ class Adapter {
   const Checkpoint& checkpoint() const { return checkpoint_; }
   // What changes a tensor of the model of this shape, if anything does.
   std::optional<LowRank> change(const std::string& name, int64_t rows, int64_t columns) const;
-  // An embedding that is saved whole may have more tokens than the base's.
+  // A decoder's embedding that is saved whole may have more tokens than the base's.
   void read_vocabulary(ModelConfig& config) const;
   // The name of the tensor that takes the place of the model's; "": none.
   std::string replacement(const std::string& name) const;

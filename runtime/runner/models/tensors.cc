@@ -64,8 +64,8 @@ ModelTensors::ModelTensors(const Allocator& allocator, const Checkpoint& checkpo
       encodes_(config.encoder_layers > 0),
       piece_bytes_(piece_bytes) {
   find_prefix(config);
-  check_copies(config);
   check_tied();
+  check_copies(config);
 }
 
 // What wrappers of training put before every name; and a model saved without its output layer lacks "model.".
