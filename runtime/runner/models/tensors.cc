@@ -81,7 +81,7 @@ void ModelTensors::find_prefix(const ModelConfig& config) {
 }
 
 // transformers runs a T5 whose copies of the embedding are others; here they are one.
-void ModelTensors::check_copies(const ModelConfig& config) {
+void ModelTensors::check_copies(const ModelConfig& config) const {
   if (!encodes_) return;
   for (const char* name : kCopies) {
     const std::string copy = name_in_file(name), shared = name_in_file(kSharedEmbedding);
@@ -95,16 +95,17 @@ void ModelTensors::check_copies(const ModelConfig& config) {
   }
 }
 
-int64_t ModelTensors::first_difference(const Weights& a, const Weights& b) {
-  const int64_t step = std::max<int64_t>(1, piece_bytes_ / 4);
-  std::vector<std::byte> raw(static_cast<size_t>(step * 8));
-  std::vector<float> of_a(static_cast<size_t>(step)), of_b(of_a);
-  for (int64_t first = 0; first < a.elements; first += step) {
-    const int64_t n = std::min(step, a.elements - first);
+int64_t ModelTensors::first_difference(const Weights& a, const Weights& b) const {
+  constexpr int64_t kStep = int64_t{1} << 16;
+  std::vector<std::byte> raw(kStep * sizeof(double));
+  std::vector<float> of_a(kStep), of_b(kStep);
+  const auto same = [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+  for (int64_t first = 0; first < a.elements; first += kStep) {
+    const int64_t n = std::min(kStep, a.elements - first);
     read_wide(checkpoint_, a, first, n, raw.data(), of_a.data());
     read_wide(checkpoint_, b, first, n, raw.data(), of_b.data());
     const auto end = of_a.begin() + n;
-    const auto at = std::mismatch(of_a.begin(), end, of_b.begin()).first;
+    const auto at = std::mismatch(of_a.begin(), end, of_b.begin(), same).first;
     if (at != end) return first + (at - of_a.begin());
   }
   return -1;

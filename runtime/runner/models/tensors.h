@@ -61,9 +61,9 @@ class ModelTensors {
 
  private:
   void find_prefix(const ModelConfig& config);
-  void check_copies(const ModelConfig& config);
+  void check_copies(const ModelConfig& config) const;
   // The first element at which two tensors of the checkpoint, of one shape, differ; -1: none.
-  int64_t first_difference(const Weights& a, const Weights& b);
+  int64_t first_difference(const Weights& a, const Weights& b) const;
   // Throws UNSUPPORTED where an adapter changes one of two layers that are one.
   void check_tied() const;
   std::string name_in_file(const std::string& name) const;
