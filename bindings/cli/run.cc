@@ -32,12 +32,21 @@ int32_t weights_of(const std::string& name) {
   return static_cast<int32_t>(found - kWeights.begin());  // in the order of SIDBEAM_WEIGHTS_*
 }
 
-Model open_model(const std::string& folder, const RunOptions& o) {
+// `option` is the one that gives `base`; the library calls it config.base, and NULL where it is not given.
+Model open_model(const std::string& folder, const std::string& base, const std::string& option, const RunOptions& o) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
   config.weights = weights_of(o.weights);
+  config.base = base.empty() ? nullptr : base.c_str();
   config.log = [](void*, int32_t, const char* message) { std::fprintf(stderr, "sidbeam run: warning: %s\n", message); };
   sidbeam_model* model = nullptr;
-  call_about(folder, sidbeam_model_open, folder.c_str(), &config, &model);
+  try {
+    call_about(folder, sidbeam_model_open, folder.c_str(), &config, &model);
+  } catch (const LibraryFailure& failure) {
+    std::string what = failure.what();
+    for (const auto& [theirs, ours] : {std::pair<std::string, std::string>{"config.base", option}, {"NULL", "none"}})
+      if (const size_t at = what.find(theirs); at != what.npos) what.replace(at, theirs.size(), ours);
+    throw LibraryFailure(failure.status, what);
+  }
   return Model(model);
 }
 
@@ -104,7 +113,8 @@ class Runs {
 
   void make_runner(const Vocabulary& vocabulary) {
     const std::vector<int32_t> begin = parse_list("--begin-tokens", o_.begin_tokens, 0, INT32_MAX);
-    const Model model = open_model(o_.model, o_), draft = o_.draft.empty() ? nullptr : open_model(o_.draft, o_);
+    const Model model = open_model(o_.model, o_.base, "--base", o_);
+    const Model draft = o_.draft.empty() ? nullptr : open_model(o_.draft, o_.draft_base, "--draft-base", o_);
     const std::vector<int32_t> placeholders = parse_list("--placeholders", o_.placeholders, 0, INT32_MAX);
     const Head head = o_.head.empty() ? nullptr : open_head(o_.head);
     const Runtime runtime = make_runtime(1);

@@ -26,7 +26,8 @@ void check_head(const RunOptions& o) {
 void add_run(Command program) {
   const auto o = std::make_shared<RunOptions>();
   const Command command = program.add_subcommand("run", "Run a model on histories: only items of the index come out");
-  command.add_option("model", o->model, "folder of a checkpoint: config.json and model.safetensors, or its shards")
+  command
+      .add_option("model", o->model, "folder of a checkpoint: config.json and model.safetensors, or of a LoRA adapter")
       .required()
       .type_name("FOLDER");
   add_index(command, o->index);
@@ -57,9 +58,16 @@ void add_run(Command program) {
   command.add_option("--weights", o->weights, "how they are held; int8 is approximate")
       .one_of(kWeights)
       .capture_default_str();
+  command.add_option("--base", o->base, "folder of the model that an adapter changes; default: found beside it")
+      .type_name("FOLDER");
   const Option draft = command.add_option("--draft", o->draft, "folder of a smaller model that writes levels ahead")
                            .type_name("FOLDER")
                            .under(kSpeculation);
+  const Option draft_base =
+      command.add_option("--draft-base", o->draft_base, "as --base, of a draft that is an adapter")
+          .type_name("FOLDER")
+          .needs(draft)
+          .under(kSpeculation);
   command.add_option("--speculate", o->speculate, "strict: the items and scores of the model alone; relaxed: draws")
       .one_of({"strict", "relaxed"})
       .capture_default_str()
@@ -102,7 +110,7 @@ void add_run(Command program) {
       "Of an item with several SIDs the first is used. A request whose logits have NaN or +inf is 'error bad_row'.\n"
       "Example:\n"
       "  sidbeam run model office.sidx --history 17,301,8 --beams 10 --offsets 3,259,515");
-  command.callback([o, tokens, history, input, draft, seed, head] {
+  command.callback([o, tokens, history, input, draft, draft_base, seed, head] {
     const int given = int{tokens.given()} + int{history.given()} + int{input.given()};
     if (given != 1) {
       throw UsageError("expected exactly one of --tokens, --history and --input, " + std::to_string(given) +
@@ -115,6 +123,7 @@ void add_run(Command program) {
                        " is empty");
     }
     if (draft.given() && o->draft.empty()) throw UsageError("--draft is empty");
+    if (draft_base.given() && o->draft_base.empty()) throw UsageError("--draft-base is empty");
     if (seed.given() && o->speculate != "relaxed")
       throw UsageError("--seed: --speculate is " + o->speculate + ", expected relaxed: a search draws nothing");
     if (o->draft_beams > 0 && o->draft_beams < o->beams) {

@@ -12,7 +12,7 @@ namespace cli {
 
 struct RunOptions {
   std::string model, index, tokens, history, input, start_tokens, begin_tokens, normalize = "full", weights = "stored";
-  std::string draft, speculate = "strict";
+  std::string base, draft, draft_base, speculate = "strict";
   std::string head, placeholders, verify = "trie", widths;
   VocabularyOptions vocabulary;
   int32_t beams = 0, group = 1, threads = 0, draft_beams = 0, top_k = 0;

@@ -12,8 +12,8 @@ bool looks_like_number(std::string_view text) {
 }
 
 std::optional<int64_t> whole(double number) {
-  constexpr double kEnd = 9007199254740992.0;  // 2^53, which is also what 2^53 + 1 is rounded to
-  if (!(number > -kEnd && number < kEnd)) return std::nullopt;
+  constexpr double kMost = 9007199254740991.0;  // 2^53 - 1: beyond it neighbours are not told apart
+  if (!(number >= -kMost && number <= kMost)) return std::nullopt;
   const auto integer = static_cast<int64_t>(number);
   if (static_cast<double>(integer) != number) return std::nullopt;
   return integer;

@@ -60,7 +60,7 @@ class Source : public Where {
   // may be wrong, and nothing has happened. The caller adds its priority.
   size_t read_alike(Batch& batch, std::string_view text);
   int64_t alike_priority() const { return alike_.priority; }
-  // Makes a pattern of the record that has just ended. `sid` is its only SID, in parts as Sids::find_numbers takes them;
+  // Makes a pattern of the record that has just ended. `sid` is its only SID, in parts as Sids::find_numbers has them;
   // `marks` are the other holes.
   void learn(std::string_view record, std::vector<Pattern::Mark> marks, const std::vector<std::string_view>& sid,
              bool whole);

@@ -10,7 +10,8 @@
 namespace sidbeam {
 namespace {
 
-constexpr int64_t kMaxColumns = int64_t{1} << 40;
+// Blocks of 64 columns are counted in 31 bits.
+constexpr int64_t kMaxColumns = int64_t{1} << 36;
 
 void check_count(const char* what, const char* field, int64_t value, int64_t highest) {
   if (value < 0 || value > highest)

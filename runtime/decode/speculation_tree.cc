@@ -6,10 +6,8 @@
 namespace sidbeam {
 namespace {
 
-constexpr int kCodeBits = 21;  // the end, V_l, is a code too
-
 uint64_t key_of(int32_t parent, int32_t code) {
-  return static_cast<uint64_t>(parent) << kCodeBits | static_cast<uint32_t>(code);
+  return static_cast<uint64_t>(parent) << 32 | static_cast<uint32_t>(code);
 }
 
 bool comes_before(const TreeEdge& a, const TreeEdge& b) { return a.key < b.key; }

@@ -29,7 +29,9 @@ InputFile open_file(const char* path) {
   if (::fstat(descriptor.get(), &status) != 0) io_error("stat", path, errno);
   if (S_ISDIR(status.st_mode)) io_error("open", path, EISDIR);
   if (!S_ISREG(status.st_mode)) fail(SIDBEAM_IO_ERROR, "cannot open '%.300s': not a regular file", path);
-  return {std::move(descriptor), status.st_size};
+  return {std::move(descriptor),
+          status.st_size,
+          {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec}};
 }
 
 void read_file(const InputFile& file, const char* path, int64_t offset, void* out, int64_t bytes) {

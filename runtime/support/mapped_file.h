@@ -9,9 +9,17 @@
 
 namespace sidbeam {
 
+// What tells a file from another one of the same path, and from itself after it was written to.
+struct FileIdentity {
+  uint64_t device = 0, inode = 0;
+  int64_t bytes = 0, seconds = 0, nanoseconds = 0;  // the latter of the last modification
+  bool operator==(const FileIdentity&) const = default;
+};
+
 struct InputFile {
   FileDescriptor descriptor;
   int64_t bytes = 0;
+  FileIdentity identity = {};  // when it was opened
 };
 
 // Opens a regular file; anything else (a folder, a pipe) is refused without waiting for it.

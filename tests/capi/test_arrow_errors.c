@@ -133,19 +133,19 @@ static void items_that_are_no_ids_are_refused(void) {
   const arrow_column large = numbers("id", "L", 2, OF(uint64_t, 1, (uint64_t)1 << 63));
   const arrow_column half = numbers("id", "g", 2, OF(double, 1, 2.5)),
                      far = numbers("id", "f", 2, OF(float, 1, 33554432));
+  const arrow_column nearest = numbers("id", "g", 2, OF(double, 9007199254740991, 9007199254740992));
   const arrow_column outside = indices("id", "c", 2, OF(int8_t, 0, 2), &dictionary);
   const arrow_column below = indices("id", "c", 2, OF(int8_t, 0, -1), &dictionary);
   const arrow_column text = texts("id", "u", 2, OF(int32_t, 0, 1, 2), "ab");
-  const arrow_column boolean = numbers("id", "b", 2, OF(uint8_t, 3));
   start(&small);
   refuse_item(&nulls, "column 'id', row 1 is null, expected a number");
   refuse_item(&large, "column 'id', row 1 is 9223372036854775808, expected an integer of 64 bits");
-  refuse_item(&half, "column 'id', row 1 is 2.5, expected an integer of 64 bits");
-  refuse_item(&far, "column 'id', row 1 is 3.35544e+07, expected an integer of 64 bits");
+  refuse_item(&half, "column 'id', row 1 is 2.5, expected a whole number below 2^53");
+  refuse_item(&far, "column 'id', row 1 is 3.35544e+07, expected a whole number below 2^24");
+  refuse_item(&nearest, "column 'id', row 1 is 9.0072e+15, expected a whole number below 2^53");
   refuse_item(&outside, "column 'id', row 1: index 2, expected one of the 2 of its dictionary");
   refuse_item(&below, "column 'id', row 1: index -1, expected one of the 2 of its dictionary");
   refuse_item(&text, "column 'id' holds text, expected integers: the builder's ids are integers");
-  refuse_item(&boolean, "column 'id' has the format 'b', expected integers or text for items");
   like = &small_named;
   start(like);
   refuse_item(&dictionary, "no column of items, expected one of text: the builder's ids are strings");
@@ -166,6 +166,20 @@ static void negative_ids_are_no_unsigned_ones(void) {
   like = &small;
 }
 
+static void types_that_cannot_be_read_are_named(void) {
+  static const char* const formats[] = {"+r", "+m", "+ud:0,1", "e", "d:10,2", "tdD", "n", "b", "w:4"};
+  start(&small);
+  for (size_t i = 0; i < COUNT(formats); ++i) {
+    const arrow_column sid = numbers("sid", formats[i], 2, OF(int64_t, 0, 1)),
+                       id = numbers("id", formats[i], 2, OF(int64_t, 1, 2));
+    char text[100];
+    snprintf(text, sizeof text, "column 'sid' has the format '%s', expected lists of integers", formats[i]);
+    refuse_sid(&sid, text);
+    snprintf(text, sizeof text, "column 'id' has the format '%s', expected integers or text for items", formats[i]);
+    refuse_item(&id, text);
+  }
+}
+
 static void columns_that_are_not_clear_are_refused(void) {
   const arrow_column values = numbers("", "i", 6, six_codes, 24),
                      words = texts("", "u", 6, OF(int32_t, 0, 1, 2, 3, 4, 5, 6), "abcdef");
@@ -174,19 +188,16 @@ static void columns_that_are_not_clear_are_refused(void) {
   const arrow_column other = lists("a\nb", "+w:3", 2, NULL, 0, &values),
                      tokens = lists("tokens", "+w:3", 2, NULL, 0, &words);
   const arrow_column item = numbers("item", "l", 2, OF(int64_t, 1, 2)), id = numbers("id", "l", 2, OF(int64_t, 1, 2));
-  const arrow_column text = texts("sid", "u", 2, OF(int32_t, 0, 1, 2), "ab"),
-                     map = lists("sid", "+m", 2, OF(int32_t, 0, 1, 2), &values);
+  const arrow_column text = texts("sid", "u", 2, OF(int32_t, 0, 1, 2), "ab");
   const arrow_column both = batch(2, &sid, &codes, &item, NULL), ids = batch(2, &sid, &item, &id, NULL),
                      none = batch(2, &other, &item, NULL, NULL), named = batch(2, &tokens, &item, NULL, NULL),
-                     as_text = batch(2, &text, &item, NULL, NULL), as_map = batch(2, &map, &item, NULL, NULL);
+                     as_text = batch(2, &text, &item, NULL, NULL);
   start(&small);
   refuse_batch(&both, "columns 'sid' and 'codes' both fit: name one of them as sid");
   refuse_batch(&ids, "columns 'item' and 'id' both fit: name one of them as item");
   refuse_batch(&none, "no column of SIDs: there are 'a\\x0ab', 'item'; expected sid, sids,");
   refuse_batch(&named, "column 'tokens' holds text, expected codes as numbers: tokens are read by the importers");
   refuse_batch(&as_text, "column 'sid' holds text, expected codes as numbers: tokens are read by the importers");
-  refuse_batch(&as_map,
-               "column 'sid' has the format '+m', expected lists of integers, or lists of such lists, for SIDs");
   const arrow_column* const batches[] = {&both};
   arrow_source source = source_of(batches, 1);
   sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
@@ -369,6 +380,7 @@ int main(void) {
       TEST(nulls_are_refused_but_at_the_end_of_what_may_end),
       TEST(items_that_are_no_ids_are_refused),
       TEST(negative_ids_are_no_unsigned_ones),
+      TEST(types_that_cannot_be_read_are_named),
       TEST(columns_that_are_not_clear_are_refused),
       TEST(levels_must_be_complete),
       TEST(arrays_that_cannot_be_are_refused),

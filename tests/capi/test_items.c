@@ -102,6 +102,16 @@ static void names_come_by_item_row_and_are_found(void) {
 
 static const int32_t first[1] = {0};
 
+/* The arguments that list item rows. */
+static sidbeam_items listing(int64_t limit, int64_t* item_rows, int64_t* offsets, int32_t* truncated) {
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.limit = limit;
+  items.item_rows = item_rows;
+  items.offsets = offsets;
+  items.truncated = truncated;
+  return items;
+}
+
 /* Two slots of four beams. The first is searched, and after three steps has ordinals 0 3 2 4; the second is idle. */
 static sidbeam_session* searched(int32_t steps) {
   sidbeam_constraint* constraint = make_constraint(&small, SIDBEAM_KIND_TRIE);
@@ -121,14 +131,10 @@ static void beams_become_ordinals_sids_and_items(void) {
   sidbeam_session* session = searched(3);
   int64_t ordinals[4], item_rows[8], offsets[5];
   int32_t sids[12], lengths[4], truncated = -1;
-  sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.limit = 8;
+  sidbeam_items items = listing(8, item_rows, offsets, &truncated);
   items.ordinals = ordinals;
   items.sids = sids;
   items.lengths = lengths;
-  items.item_rows = item_rows;
-  items.offsets = offsets;
-  items.truncated = &truncated;
   CHECK_OK(sidbeam_session_get_items(session, first, 1, &items, &err));
   CHECK_I64(ordinals, expected_ordinals, 4);
   CHECK_I32(sids, expected_sids, 12);
@@ -143,12 +149,8 @@ static void limits_cut_items_and_say_so(void) {
   sidbeam_session* session = searched(3);
   int64_t item_rows[4] = {-7, -7, -7, -7}, offsets[5];
   int32_t truncated = -1;
-  sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.limit = 4;
+  sidbeam_items items = listing(4, item_rows, offsets, &truncated);
   items.limit_per_sid = 1;
-  items.item_rows = item_rows;
-  items.offsets = offsets;
-  items.truncated = &truncated;
   CHECK_OK(sidbeam_session_get_items(session, first, 1, &items, &err));
   CHECK_I64(item_rows, ((const int64_t[]){0, 4, 3, 5}), 4);
   CHECK_I64(offsets, ((const int64_t[]){0, 1, 2, 3, 4}), 5);
@@ -359,12 +361,8 @@ static void a_session_lists_distinct_items_and_limits_count_them(void) {
   sidbeam_index_release(index);
   int64_t item_rows[3], offsets[5];
   int32_t truncated = -1;
-  sidbeam_items items = SIDBEAM_ITEMS_INIT;
-  items.limit = 3;
+  sidbeam_items items = listing(3, item_rows, offsets, &truncated);
   items.distinct = 1;
-  items.item_rows = item_rows;
-  items.offsets = offsets;
-  items.truncated = &truncated;
   start_all(session);
   for (int i = 0; i < 3; ++i) step_all(session, halving);
   CHECK_OK(sidbeam_session_get_items(session, first, 1, &items, &err)); /* ordinals 0 3 2 4 */

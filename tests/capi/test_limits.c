@@ -114,6 +114,9 @@ static void sizes_that_headers_multiply(void) {
   args.rows = &rows;
   start_all(session);
   CHECK_FAILS(sidbeam_session_step(session, &args, &err), SIDBEAM_INVALID_ARGUMENT, "rows.rows is 9223372036854775807");
+  rows = sidbeam_rows_dense(halving, SIDBEAM_DTYPE_F16, SLOTS, 4, (INT64_C(1) << 36) + 1);
+  CHECK_FAILS(sidbeam_session_step(session, &args, &err), SIDBEAM_INVALID_ARGUMENT,
+              "rows.columns is 68719476737, expected 0..68719476736");
   tensor.data = (void*)(uintptr_t)halving;
   tensor.device_type = 1;
   tensor.ndim = 3;

@@ -32,6 +32,25 @@ static sidbeam_constraint* make_wide(int32_t kinds) {
   return constraint;
 }
 
+/* A step in which all beams of the one slot have the same row. */
+static void step_with(sidbeam_session* session, const float* row, int64_t beams, int64_t columns) {
+  const sidbeam_rows rows = same_row(row, 1, beams, columns);
+  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
+  step.rows = &rows;
+  CHECK_OK(sidbeam_session_step(session, &step, &err));
+}
+
+/* Starts the one slot of a session that draws; top_k 0: from whole rows. */
+static void start_draws(sidbeam_session* session, int64_t seed, int64_t request, int32_t top_k) {
+  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  sampling.seeds = &seed;
+  sampling.requests = &request;
+  if (top_k > 0) sampling.top_ks = &top_k;
+  start.sampling = &sampling;
+  CHECK_OK(sidbeam_session_start(session, &start, &err));
+}
+
 /* However many beams there are: at the first level they come from one. */
 static void the_best_of_a_wide_level(void) {
   static const int32_t best[5] = {(1 << 20) + 5, CODES - 1, 0, (1 << 23) + 1, 5};
@@ -45,11 +64,8 @@ static void the_best_of_a_wide_level(void) {
       config.beams = SIDBEAM_MAX_BEAMS;
       config.top_k = 7;
       sidbeam_session* session = make_session(&config);
-      sidbeam_rows rows = same_row(row, 1, SIDBEAM_MAX_BEAMS, CODES);
-      sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
       start_all(session);
-      step.rows = &rows;
-      CHECK_OK(sidbeam_session_step(session, &step, &err));
+      step_with(session, row, SIDBEAM_MAX_BEAMS, CODES);
       const sidbeam_beams beams = beams_of(session);
       CHECK_INT(beams.live[0], strategy == SIDBEAM_STRATEGY_NONE ? SIDBEAM_MAX_BEAMS : 5);
       CHECK_I32(beams.codes, best, 5);
@@ -79,8 +95,6 @@ static void beams_of_a_wide_level_keep_their_parents(void) {
   for (int i = 0; i < 256; ++i) first[i] = -(float)i; /* so that beams 0, 1, 2 are the codes 0, 7, 255 */
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_SORTED; ++strategy) {
     sidbeam_session_config config = session_config(constraint);
-    sidbeam_rows rows = same_row(first, 1, 256, 256);
-    sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
     config.strategy = strategy;
     config.beams = 257;
     CHECK_FAILS(sidbeam_session_create(runtime, &config, &session, &err), SIDBEAM_INVALID_ARGUMENT,
@@ -88,10 +102,8 @@ static void beams_of_a_wide_level_keep_their_parents(void) {
     config.beams = 256;
     session = make_session(&config);
     start_all(session);
-    step.rows = &rows;
-    CHECK_OK(sidbeam_session_step(session, &step, &err));
-    rows = same_row(row, 1, 256, CODES);
-    CHECK_OK(sidbeam_session_step(session, &step, &err));
+    step_with(session, first, 256, 256);
+    step_with(session, row, 256, CODES);
     const sidbeam_beams beams = beams_of(session);
     CHECK_INT(beams.live[0], 3);
     CHECK_I32(beams.parents, parents, 3);
@@ -123,26 +135,18 @@ static void a_start_with_too_many_codes_for_the_beams_is_refused(void) {
 
 /* All codes alike, whose weights would wrap around 2^64 with the unit of narrower levels. */
 static void draws_of_a_wide_level_are_spread_over_it(void) {
-  static const int64_t seed = 3, request = 4;
-  static const int32_t top_k = 2;
   sidbeam_constraint* constraint = make_wide(SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED);
   float* row = calloc(CODES, sizeof(float));
   sidbeam_session_config config = session_config(constraint);
-  sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
-  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-  sidbeam_rows rows = same_row(row, 1, SIDBEAM_MAX_BEAMS, CODES);
+  const sidbeam_rows rows = same_row(row, 1, SIDBEAM_MAX_BEAMS, CODES);
   config.strategy = SIDBEAM_STRATEGY_NONE;
   config.normalization = SIDBEAM_NORMALIZE_FULL;
   config.mode = SIDBEAM_MODE_SAMPLE;
   config.beams = SIDBEAM_MAX_BEAMS;
   sidbeam_session* session = make_session(&config);
-  sampling.seeds = &seed;
-  sampling.requests = &request;
-  start.sampling = &sampling;
-  step.rows = &rows;
-  CHECK_OK(sidbeam_session_start(session, &start, &err));
-  CHECK_OK(sidbeam_session_step(session, &step, &err));
+  start_draws(session, 3, 4, 0);
+  step_with(session, row, SIDBEAM_MAX_BEAMS, CODES);
   const sidbeam_beams beams = beams_of(session);
   int32_t parts[16] = {0};
   CHECK_INT(beams.live[0], SIDBEAM_MAX_BEAMS);
@@ -151,8 +155,8 @@ static void draws_of_a_wide_level_are_spread_over_it(void) {
     CHECK(fabs((double)beams.scores[i] + 24 * log(2)) < 1e-5 && fabs((double)beams.log_masses[i]) < 1e-5);
   }
   for (int i = 0; i < 16; ++i) CHECK(abs(parts[i] - SIDBEAM_MAX_BEAMS / 16) < 6 * 16); /* six deviations */
-  sampling.top_ks = &top_k;
-  CHECK_OK(sidbeam_session_start(session, &start, &err));
+  start_draws(session, 3, 4, 2);
+  step.rows = &rows;
   CHECK_FAILS(sidbeam_session_step(session, &step, &err), SIDBEAM_INVALID_ARGUMENT,
               "rows.columns is 16777216, expected at most 2097152 with top-k or top-p (slot 0)");
   sidbeam_session_destroy(session);
@@ -162,27 +166,18 @@ static void draws_of_a_wide_level_are_spread_over_it(void) {
 
 /* Without replacement; the normaliser is a sum of weights, here of five codes. */
 static void stochastic_beams_of_a_wide_level(void) {
-  static const int64_t seed = 5, request = 6;
   sidbeam_constraint* constraint = make_wide(SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED);
   float* row = make_wide_row(-20);
   const double lse = log(exp(-1) + exp(-2) + exp(-3) + exp(-4) + exp(-5));
   for (int32_t strategy = SIDBEAM_STRATEGY_TRIE; strategy <= SIDBEAM_STRATEGY_SORTED; ++strategy) {
     sidbeam_session_config config = session_config(constraint);
-    sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
-    sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-    sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-    sidbeam_rows rows = same_row(row, 1, BEAMS, CODES);
     config.strategy = strategy;
     config.normalization = SIDBEAM_NORMALIZE_VALID;
     config.mode = SIDBEAM_MODE_STOCHASTIC;
     config.beams = BEAMS;
     sidbeam_session* session = make_session(&config);
-    sampling.seeds = &seed;
-    sampling.requests = &request;
-    start.sampling = &sampling;
-    step.rows = &rows;
-    CHECK_OK(sidbeam_session_start(session, &start, &err));
-    CHECK_OK(sidbeam_session_step(session, &step, &err));
+    start_draws(session, 5, 6, 0);
+    step_with(session, row, BEAMS, CODES);
     const sidbeam_beams beams = beams_of(session);
     CHECK_INT(beams.live[0], 5);
     for (int i = 0; i < 5; ++i) {
@@ -276,13 +271,10 @@ static void searches_of_255_levels(void) {
       config.beams = BEAMS;
       config.top_k = 3;
       sidbeam_session* session = make_session(&config);
-      const sidbeam_rows rows = same_row(row, 1, BEAMS, 3);
-      sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-      step.rows = &rows;
       start_all(session);
       for (int l = 0; l < LEVELS; ++l) {
         CHECK_INT(beams_of(session).level[0], l);
-        CHECK_OK(sidbeam_session_step(session, &step, &err));
+        step_with(session, row, BEAMS, 3);
       }
       CHECK_INT(beams_of(session).live[0], DEEP);
       CHECK_INT(beams_of(session).active[0], 0);
@@ -302,8 +294,6 @@ static void the_last_of_255_codes_is_looked_up(void) {
   sidbeam_constraint* constraint = constrain(index);
   sidbeam_session_config config = session_config(constraint);
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-  sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-  const sidbeam_rows rows = same_row(row, 1, BEAMS, 3);
   static const int32_t length = LEVELS - 1;
   int64_t ordinal = -1;
   config.strategy = SIDBEAM_STRATEGY_HASH_FINAL;
@@ -312,9 +302,8 @@ static void the_last_of_255_codes_is_looked_up(void) {
   sidbeam_session* session = make_session(&config);
   start.prefixes = deep_sids + LEVELS; /* that of SID 1; SID 0 has another at level 253 */
   start.prefix_lengths = &length;
-  step.rows = &rows;
   CHECK_OK(sidbeam_session_start(session, &start, &err));
-  CHECK_OK(sidbeam_session_step(session, &step, &err));
+  step_with(session, row, BEAMS, 3);
   const sidbeam_beams beams = beams_of(session);
   CHECK_INT(beams.live[0], 1);
   CHECK_INT(beams.codes[0], 0);
@@ -348,15 +337,10 @@ static void states_of_255_levels(void) {
 
 static void draws_of_255_levels(void) {
   static const float row[3] = {-1, -1, -2};
-  static const int64_t seed = 3, request = 4;
   sidbeam_index* index = make_deep_index(ALL_KINDS);
   sidbeam_constraint* constraint = constrain(index);
   for (int32_t mode = SIDBEAM_MODE_SAMPLE; mode <= SIDBEAM_MODE_STOCHASTIC; ++mode) {
     sidbeam_session_config config = session_config(constraint);
-    sidbeam_sampling sampling = SIDBEAM_SAMPLING_INIT;
-    sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
-    sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
-    const sidbeam_rows rows = same_row(row, 1, BEAMS, 3);
     int64_t ordinals[BEAMS];
     sidbeam_items items = SIDBEAM_ITEMS_INIT;
     items.ordinals = ordinals;
@@ -364,12 +348,8 @@ static void draws_of_255_levels(void) {
     config.normalization = SIDBEAM_NORMALIZE_VALID;
     config.beams = BEAMS;
     sidbeam_session* session = make_session(&config);
-    sampling.seeds = &seed;
-    sampling.requests = &request;
-    start.sampling = &sampling;
-    step.rows = &rows;
-    CHECK_OK(sidbeam_session_start(session, &start, &err));
-    for (int l = 0; l < LEVELS; ++l) CHECK_OK(sidbeam_session_step(session, &step, &err));
+    start_draws(session, 3, 4, 0);
+    for (int l = 0; l < LEVELS; ++l) step_with(session, row, BEAMS, 3);
     const int32_t live = mode == SIDBEAM_MODE_SAMPLE ? BEAMS : DEEP;
     CHECK_INT(beams_of(session).live[0], live);
     CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));

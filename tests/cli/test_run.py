@@ -142,6 +142,50 @@ class Answers(Run):
         self.fails("--end-column: expected, since the SIDs of", "run", self.model, index, "--tokens", "1", "--beams", 2)
 
 
+class Adapters(Run):
+    """A LoRA adapter whose base is not beside it."""
+
+    def setUp(self):
+        super().setUp()
+        self.adapter = self.path("elsewhere/adapter")
+        os.makedirs(self.adapter)
+        config = {"peft_type": "LORA", "r": 1, "lora_alpha": 2, "base_model_name_or_path": "someone/theirs"}
+        self.write("elsewhere/adapter/adapter_config.json", json.dumps(config))
+        tensors, values = {}, [0.25] * 32
+        for i, (matrix, shape) in enumerate([("A", [1, 16]), ("B", [16, 1])]):
+            name = "base_model.model.model.layers.0.self_attn.q_proj.lora_%s.weight" % matrix
+            tensors[name] = {"dtype": "F32", "shape": shape, "data_offsets": [64 * i, 64 * i + 64]}
+        text = json.dumps(tensors).encode()
+        self.write("elsewhere/adapter/adapter_model.safetensors",
+                   struct.pack("<Q", len(text)) + text + struct.pack("<32f", *values))
+        self.ask = [self.x, *OFFSETS, "--tokens", "19,25,34", "--beams", 3]
+
+    def test_base(self):
+        plain = self.json("run", self.model, *self.ask)
+        merged = self.json("run", self.adapter, *self.ask, "--base", self.model)
+        self.assertNotEqual(merged, plain)
+        os.rename(self.model, self.path("elsewhere/theirs"))  # found there
+        self.assertEqual(self.json("run", self.adapter, *self.ask), merged)
+
+    def test_base_of_a_draft(self):
+        own = self.json("run", self.adapter, *self.ask, "--base", self.model)["requests"][0]
+        drafted = self.json("run", self.adapter, *self.ask, "--base", self.model, "--draft", self.adapter,
+                            "--draft-base", self.model)["requests"][0]
+        self.assertEqual(drafted["beams"], own["beams"])
+        self.assertEqual(drafted["accepted_levels"], 2)
+
+    def test_refusals(self):
+        self.fails("'someone/theirs', whose folder is not beside it: give that as --base, or merge them with PEFT's",
+                   "run", self.adapter, *self.ask)
+        self.fails("whose folder is not beside it: give that as --draft-base, or merge", "run", self.model, *self.ask,
+                   "--draft", self.adapter)
+        self.fails("--base is given, expected none: '%s' has no adapter_config.json" % self.model, "run", self.model,
+                   *self.ask, "--base", self.model)
+        self.fails("No such file", "run", self.adapter, *self.ask, "--base", self.path("none"))
+        self.misused("--draft-base requires --draft", "run", self.model, *self.ask, "--draft-base", self.model)
+        self.misused("--draft-base is empty", "run", self.model, *self.ask, "--draft", self.model, "--draft-base", "")
+
+
 class Speculation(Run):
     """A draft of one layer less, or the model itself."""
 

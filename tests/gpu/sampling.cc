@@ -179,6 +179,34 @@ void four_thousand_and_ninety_six_draws_of_one_row(const Options& /*options*/) {
   expect(after[0].live == SIDBEAM_MAX_BEAMS, "live is ", after[0].live);
 }
 
+// Of more than 2^20 codes, where places have more bits; and of 2^24 codes that are all alike, the sum of whose weights
+// would wrap around with the unit of narrower levels.
+void draws_of_a_wide_level_are_those_of_the_cpu(const Options& /*options*/) {
+  Case one, two;
+  one.seed = two.seed = 12;
+  one.codes = SIDBEAM_MAX_CODES;
+  one.beams = 2;
+  one.strategy = SIDBEAM_STRATEGY_NONE;
+  one.normalization = SIDBEAM_NORMALIZE_NONE;
+  one.distribution = 4;
+  two.levels = 2;
+  two.narrow = 4;
+  two.codes = (1 << 20) + 1;
+  two.sids = 40;
+  two.beams = 6;
+  two.normalization = SIDBEAM_NORMALIZE_VALID;
+  for (const int mode : {SIDBEAM_MODE_SAMPLE, SIDBEAM_MODE_STOCHASTIC}) {
+    const Case& c = mode == SIDBEAM_MODE_SAMPLE ? one : two;
+    Rig rig(c, false, mode);
+    rig.start(0, 0, static_cast<int>(c.beams), {}, {}, {5, 6, {}, 0, 1, 1});
+    for (int64_t round = 1; round <= c.levels; ++round) {
+      const auto after = rig.step(static_cast<uint64_t>(round));
+      expect(after[0].live > 1, "mode ", mode, ": ", after[0].live, " live");
+    }
+    expect(rig.same_bits() == c.levels, "mode ", mode, ": ", rig.same_bits(), " steps had the bits of the CPU");
+  }
+}
+
 // One more candidate than beams is selected, at every width and with any number of threads.
 void the_best_candidate_that_is_left_out_is_the_threshold(const Options& /*options*/) {
   for (const int64_t beams : {1, 2, 254, 255, 256, 4096}) {
@@ -364,6 +392,7 @@ constexpr Test kTests[] = {GPU_TEST(draws_are_those_of_the_cpu),
                            GPU_TEST(noise_has_the_bits_of_the_cpu_under_every_normalization),
                            GPU_TEST(stateless_draws_are_those_of_the_cpu),
                            GPU_TEST(four_thousand_and_ninety_six_draws_of_one_row),
+                           GPU_TEST(draws_of_a_wide_level_are_those_of_the_cpu),
                            GPU_TEST(the_best_candidate_that_is_left_out_is_the_threshold),
                            GPU_TEST(without_noise_the_search_under_valid_is_left)};
 

@@ -1,37 +1,37 @@
 // The oracle's catalogue: a sorted list, searched from end to end.
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "oracle.h"
 
 namespace oracle {
 namespace {
 
-// "The end of a SID after every code": pad with a number above all codes and compare.
-Sid padded(Sid sid, size_t levels) {
-  sid.resize(levels, std::numeric_limits<int>::max());
-  return sid;
+// "The end of a SID after every code."
+bool comes_before(const Sid& a, const Sid& b) {
+  for (size_t l = 0; l < a.size() && l < b.size(); ++l) {
+    if (a[l] != b[l]) return a[l] < b[l];
+  }
+  return a.size() > b.size();  // b ends where a has a code
 }
 
 }  // namespace
 
-Catalogue make_catalogue(const std::vector<int>& codes, bool variable, const std::vector<Pair>& pairs) {
-  struct Entry {
-    Sid sid;
-    std::set<std::pair<int64_t, int64_t>> items;  // (-priority, id)
-  };
-  std::map<Sid, Entry> entries;  // in the order of padded SIDs
-  for (const Pair& pair : pairs) {
-    Entry& entry = entries[padded(pair.sid, codes.size())];
-    entry.sid = pair.sid;
-    entry.items.insert({-pair.priority, pair.id});
-  }
+Catalogue make_catalogue(const std::vector<int>& codes, bool variable, std::vector<Pair> pairs) {
+  std::sort(pairs.begin(), pairs.end(), [](const Pair& a, const Pair& b) {
+    if (a.sid != b.sid) return comes_before(a.sid, b.sid);
+    return std::pair{-a.priority, a.id} < std::pair{-b.priority, b.id};
+  });
   Catalogue catalogue{codes, variable, {}, {}};
-  for (const auto& [key, entry] : entries) {
-    catalogue.sids.push_back(entry.sid);
-    catalogue.items.emplace_back();
-    for (const auto& item : entry.items) catalogue.items.back().push_back(item.second);
+  for (const Pair& pair : pairs) {
+    if (catalogue.sids.empty() || catalogue.sids.back() != pair.sid) {
+      catalogue.sids.push_back(pair.sid);
+      catalogue.items.emplace_back();
+    }
+    std::vector<int64_t>& items = catalogue.items.back();
+    if (items.empty() || items.back() != pair.id) items.push_back(pair.id);
   }
   return catalogue;
 }

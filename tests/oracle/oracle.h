@@ -29,7 +29,7 @@ struct Catalogue {
 };
 
 // Identical (SID, item) pairs merge; they must have the same priority.
-Catalogue make_catalogue(const std::vector<int>& codes, bool variable, const std::vector<Pair>& pairs);
+Catalogue make_catalogue(const std::vector<int>& codes, bool variable, std::vector<Pair> pairs);
 
 bool starts_with(const Sid& sid, const Sid& prefix);
 bool has_prefix(const Catalogue& catalogue, const Sid& prefix);
@@ -95,7 +95,7 @@ Outcome step(const Catalogue& catalogue, const Rules& rules, int level, const st
              const std::vector<Row>& rows);
 
 // The best `width` candidates by score32: score falling, parent rising, code rising.
-std::vector<Candidate> best(std::vector<Candidate> candidates, int width);
+std::vector<Candidate> best(const std::vector<Candidate>& candidates, int width);
 
 // Whether `bad` beams put a request in error, given its number of `kept` beams and the score of the last of them.
 bool in_error(const std::vector<int>& bad, const std::vector<Beam>& beams, int kept, float last_score, int width);

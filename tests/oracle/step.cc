@@ -63,8 +63,9 @@ bool any_bad(const Rules& rules, const std::vector<float>& elements) {
 // The K best codes of the level by x, ties to the lower code; and how close the choice was.
 std::vector<int> top_k(const Place& at, double* closest_miss) {
   std::vector<int> codes = all_codes(at.catalogue, at.level);
-  std::stable_sort(codes.begin(), codes.end(), [&](int a, int b) { return at.x(a) > at.x(b); });
   const size_t k = std::min(codes.size(), static_cast<size_t>(at.rules.top_k));
+  std::partial_sort(codes.begin(), codes.begin() + static_cast<std::ptrdiff_t>(k), codes.end(),
+                    [&](int a, int b) { return at.x(a) != at.x(b) ? at.x(a) > at.x(b) : a < b; });
   for (size_t in = 0; in < k && at.rules.soft_cap > 0; ++in) {
     for (size_t out = k; out < codes.size(); ++out) {
       if (at.element(codes[in]) == at.element(codes[out]) || at.x(codes[in]) == -kInfinity) continue;
@@ -135,7 +136,7 @@ bool beam_candidates(const Place& at, int parent, Outcome* outcome) {
   const LogSum lse = normaliser(at, codes);
   if (lse.largest == -kInfinity) return true;
   const bool clamped = !at.row.lse && at.rules.normalization != Normalization::kNone;
-  std::vector<Candidate> candidates;
+  const size_t before = outcome->candidates.size();
   for (int code : codes) {
     const float x = at.x(code);
     if (x == -kInfinity) continue;
@@ -145,10 +146,12 @@ bool beam_candidates(const Place& at, int parent, Outcome* outcome) {
     const float log_prob32 = clamped ? static_cast<float>(candidate.log_prob) : x - static_cast<float>(lse.largest);
     candidate.score32 = at.beam.score + log_prob32;
     if (candidate.score32 == 0) candidate.score32 = 0;  // -0 made +0
-    if (candidate.score32 == kInfinity) return false;
-    if (candidate.score32 != -kInfinity) candidates.push_back(candidate);
+    if (candidate.score32 == kInfinity) {
+      outcome->candidates.resize(before);
+      return false;
+    }
+    if (candidate.score32 != -kInfinity) outcome->candidates.push_back(candidate);
   }
-  outcome->candidates.insert(outcome->candidates.end(), candidates.begin(), candidates.end());
   return true;
 }
 
@@ -178,14 +181,15 @@ Outcome step(const Catalogue& catalogue, const Rules& rules, int level, const st
   return outcome;
 }
 
-std::vector<Candidate> best(std::vector<Candidate> candidates, int width) {
-  std::sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
-    if (a.score32 != b.score32) return a.score32 > b.score32;
-    if (a.parent != b.parent) return a.parent < b.parent;
-    return a.code < b.code;
-  });
-  if (candidates.size() > static_cast<size_t>(width)) candidates.resize(static_cast<size_t>(width));
-  return candidates;
+std::vector<Candidate> best(const std::vector<Candidate>& candidates, int width) {
+  std::vector<Candidate> kept(std::min(candidates.size(), static_cast<size_t>(width)));
+  std::partial_sort_copy(candidates.begin(), candidates.end(), kept.begin(), kept.end(),
+                         [](const Candidate& a, const Candidate& b) {
+                           if (a.score32 != b.score32) return a.score32 > b.score32;
+                           if (a.parent != b.parent) return a.parent < b.parent;
+                           return a.code < b.code;
+                         });
+  return kept;
 }
 
 bool in_error(const std::vector<int>& bad, const std::vector<Beam>& beams, int kept, float last_score, int width) {

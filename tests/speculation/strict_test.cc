@@ -54,5 +54,27 @@ TEST(StrictSpeculation, AcceptsEveryLevelOfADraftThatIsTheTarget) {
   }
 }
 
+// The same code of more than 21 bits below two nodes, which once had one key: the bits beyond were also the parent's.
+TEST(StrictSpeculation, TellsNodesOfAWideLevelApart) {
+  const int32_t far = (3 << 21) + 1;
+  Case c;
+  c.codes = {2, far + 1, 2};
+  c.sids = {{0, far, 0}, {0, far, 1}, {1, far, 0}, {1, far, 1}};
+  c.beams = c.width = c.draft_levels = 2;
+  c.normalization = SIDBEAM_NORMALIZE_NONE;
+  c.starts = {{}};
+  c.seeds = c.requests = {0};
+  c.target.seed = 3;
+  c.target.offsets = {0, 0, 0};
+  c.target.columns = far + 1;
+  c.draft = c.target;
+  const World world = make_world(c);
+  sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
+  const Result found = speculative(c, world, stats), wanted = plain(c, world);
+  EXPECT_TRUE(found == wanted);
+  EXPECT_EQ(found.live[0], 2);
+  EXPECT_EQ(stats.accepted_levels, 2);
+}
+
 }  // namespace
 }  // namespace speculation

@@ -98,6 +98,7 @@ stack speculation torch torch transformers
 stack nezha torch torch transformers
 stack papers torch torch transformers
 stack runner transformers torch transformers
+stack peft peft torch transformers peft
 stack jax jax jax
 stack vllm vllm torch transformers vllm
 stack sglang sglang torch sglang

@@ -186,12 +186,7 @@ def check_beams(found: np.ndarray, found_scores: np.ndarray, tokens: np.ndarray,
             assert found[place].tolist() == tokens[place].tolist(), f"place {place} of {scores}"
 
 
-@pytest.fixture(params=[(family, seed) for family in FAMILIES for seed in SEEDS], ids=lambda p: f"{p[0]}-{p[1]}")
-def case(request, tmp_path) -> Case:
-    return Case(*request.param, tmp_path)
-
-
-def test_unconstrained(case: Case) -> None:
+def check_unconstrained(case: Case) -> None:
     index = sidbeam.Index.build(np.zeros((1, LEVELS), np.int32), codes=[case.vocab] * LEVELS)
     with sidbeam.Runner(
         case.runner_model, index, beams=case.beams, strategy="none", max_prompt=150, lane_threads=False
@@ -200,6 +195,15 @@ def test_unconstrained(case: Case) -> None:
     check_beams(found.sids, found.scores, *case.generate(renormalize_logits=True))
     for sid, score in zip(found.sids.tolist(), found.scores):
         assert math.isclose(score, case.rescored(sid, range(case.vocab)), abs_tol=SCORE)
+
+
+@pytest.fixture(params=[(family, seed) for family in FAMILIES for seed in SEEDS], ids=lambda p: f"{p[0]}-{p[1]}")
+def case(request, tmp_path) -> Case:
+    return Case(*request.param, tmp_path)
+
+
+def test_unconstrained(case: Case) -> None:
+    check_unconstrained(case)
 
 
 @pytest.mark.parametrize("normalization", ["full", "level", "valid"])

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <cfenv>
 #include <limits>
 
 #include "index/read/lookup.h"
@@ -237,6 +238,16 @@ TEST(IndexBuild, EstimateIsCloseForUniformSids) {
   EXPECT_NEAR(static_cast<double>(plan.info.file_bytes), static_cast<double>(index.bytes.size()), 10000);
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "allow only 16777216 SIDs", estimate_plan(catalogue.config(), 1 << 25));
   EXPECT_FAILS(SIDBEAM_INVALID_ARGUMENT, "sids is 0, expected 1 to 2^40 - 1", estimate_plan(catalogue.config(), 0));
+}
+
+// There are 2^6120 prefixes, more than a double holds.
+TEST(IndexBuild, EstimateOfTheMostLevelsAndCodesIsANumber) {
+  TestCatalogue catalogue;
+  catalogue.codes.assign(SIDBEAM_MAX_LEVELS, SIDBEAM_MAX_CODES);
+  std::feclearexcept(FE_INVALID);
+  const Plan plan = estimate_plan(catalogue.config(), 1000);
+  EXPECT_EQ(std::fetestexcept(FE_INVALID), 0);  // what a NaN is rounded to differs among machines
+  EXPECT_EQ(plan.nodes, std::vector<int64_t>(SIDBEAM_MAX_LEVELS, 1000));
 }
 
 TEST(IndexBuild, MemoryLimitIsThePlansPeak) {

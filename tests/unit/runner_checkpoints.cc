@@ -3,6 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <sys/resource.h>
+
+#include <filesystem>
 #include <limits>
 
 #include "edited_model.h"
@@ -53,6 +56,24 @@ TEST(RunnerCheckpoints, OfAModelWithoutItsHeadAreTied) {
   model.write(folder);
   Opening how;
   expect_failure(SIDBEAM_CORRUPT, "has no output layer, tensor 'lm_head.weight'", [&] { open_at(folder.path(), how); });
+}
+
+// Of a T5 that transformers runs with embeddings that differ.
+TEST(RunnerCheckpoints, MayHaveCopiesOfAT5sEmbeddingButNoOthers) {
+  for (const char* copy : {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}) {
+    EditedModel model("t5_gated");
+    model.tensors[copy] = model.tensors.at("shared.weight");
+    expect_same(model, "t5_gated");
+    std::string& bytes = model.tensors.at(copy).bytes;
+    bytes[bytes.size() - 2] = static_cast<char>(bytes[bytes.size() - 2] ^ 1);
+    const Folder folder;
+    model.write(folder);
+    Opening how;
+    expect_failure(
+        SIDBEAM_UNSUPPORTED,
+        std::string("tensor '") + copy + "' is not the same as 'shared.weight' at [49, 35], expected its copy",
+        [&] { open_at(folder.path(), how); });
+  }
 }
 
 TEST(RunnerCheckpoints, GiveTheSameBitsInF64) {
@@ -248,6 +269,61 @@ TEST(RunnerCheckpoints, ThatAreTruncatedWhileTheyAreOpenedAreAnError) {
 }
 
 // All runners that normalise over the vocabulary share one packed output layer, which is the model's.
+// A model with a tensor per shard.
+void write_shards(const EditedModel& model, const Folder& folder) {
+  folder.write("config.json", model.config.dump());
+  Json index;
+  for (const auto& [name, tensor] : model.tensors) {
+    const std::string file = "model-" + std::to_string(index["weight_map"].size()) + ".safetensors";
+    index["weight_map"][name] = file;
+    write_tensors(folder, file.c_str(), {{name, tensor}});
+  }
+  folder.write("model.safetensors.index.json", index.dump());
+}
+
+// As many descriptors as a process may have.
+class Descriptors {
+ public:
+  explicit Descriptors(rlim_t most) {
+    ::getrlimit(RLIMIT_NOFILE, &before_);
+    const rlimit few{most, before_.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &few);
+  }
+  ~Descriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(RunnerCheckpoints, MayHaveMoreShardsThanThereAreDescriptors) {
+  const Folder folder;
+  const EditedModel model("qwen3");
+  write_shards(model, folder);
+  const Descriptors few(16);
+  ASSERT_GT(model.tensors.size(), 16U);
+  Opening how;
+  EXPECT_EQ(logits_of(*open_at(folder.path(), how), Golden("qwen3")), logits_of("qwen3"));
+}
+
+TEST(RunnerCheckpoints, OfWhichAShardIsReplacedWhileTheyAreReadAreAnError) {
+  const Folder folder;
+  EditedModel model("qwen3");
+  write_shards(model, folder);
+  const Checkpoint checkpoint(folder.path());
+  const StoredTensor stored = checkpoint.at(0), last = checkpoint.at(checkpoint.size() - 1);
+  const Weights weights = checkpoint.tensor(stored.name, stored.shape);
+  std::vector<std::byte> out(static_cast<size_t>(stored.bytes));
+  checkpoint.read(weights, 0, weights.elements, out.data());
+  const std::string path = checkpoint.path_of(weights);
+  std::filesystem::copy_file(path, path + ".new");
+  std::filesystem::rename(path + ".new", path);
+  checkpoint.read(weights, 0, weights.elements, out.data());  // it is still open
+  std::byte one[8];
+  checkpoint.read(checkpoint.tensor(last.name, last.shape), 0, 1, one);
+  expect_failure(SIDBEAM_IO_ERROR, path + "' was changed or replaced while the checkpoint was read",
+                 [&] { checkpoint.read(weights, 0, weights.elements, out.data()); });
+}
+
 TEST(RunnerCheckpoints, HaveTheirOutputLayerPackedOnce) {
   for (const int32_t weights : {SIDBEAM_WEIGHTS_STORED, SIDBEAM_WEIGHTS_INT8}) {
     const Golden golden("qwen3");

@@ -278,6 +278,25 @@ TEST(RunnerFormats, OtherFormatsAreRefusedWithTheLineThatConvertsThem) {
       folder.path());
   refused("gguf_file='q8.gguf'", folder.path("q8.gguf"));
   EXPECT_NO_THROW(refuse_other_formats(folder.path("none.gguf").c_str()));
+  for (const std::string& name : {std::string("a'; $(x).gguf"), std::string(200, 'a') + ".gguf"}) {
+    const Folder other;
+    other.write(name, "");
+    refused("gguf_file='FILE.gguf').save_pretrained('.')\"", other.path());
+  }
+}
+
+TEST(RunnerFormats, AdaptersOfOldPeftAreRefusedWithTheLineThatConvertsThem) {
+  const Folder folder;
+  for (const char* name : {"adapter_model.bin", "model.safetensors"}) folder.write(name, "");
+  EXPECT_NO_THROW(refuse_other_formats(folder.path()));
+  folder.write("adapter_config.json", "{}");
+  expect_failure(SIDBEAM_UNSUPPORTED,
+                 "has adapter_model.bin alone, which is not read; in it, convert that: python3 -c \"from torch import "
+                 "load; from safetensors.torch import save_file as s; s(load('adapter_model.bin', weights_only=True), "
+                 "'adapter_model.safetensors')\"",
+                 [&] { refuse_other_formats(folder.path()); });
+  folder.write("adapter_model.safetensors", "");
+  EXPECT_NO_THROW(refuse_other_formats(folder.path()));
 }
 
 // What is there when the table is read may be gone when its numbers are.

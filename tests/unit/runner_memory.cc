@@ -159,34 +159,34 @@ int64_t peak_pages() {
   return 0;
 }
 
-// A file is never in memory beside what is packed of it, neither copied nor mapped: 64 MB of which half are embeddings.
-TEST(RunnerMemory, OpeningAModelTakesWhatItHoldsAndAPiece) {
-  constexpr int64_t kHidden = 1024, kTokens = 8192, kFfn = 2730;
-  const Folder folder;
-  folder.write("config.json", R"({"model_type":"llama","vocab_size":8192,"hidden_size":1024,"intermediate_size":2730,)"
-                              R"("num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":1,)"
-                              R"("tie_word_embeddings":true})");
+// A safetensors file of zeros.
+struct Zeros {
   std::string header = "{";
-  int64_t at = 0;
-  const auto add = [&](const std::string& name, std::initializer_list<int64_t> shape) {
-    int64_t bytes = 2;
-    for (const int64_t size : shape) bytes *= size;
-    header += (at == 0 ? "\"" : ",\"") + name + R"(":{"dtype":"BF16","shape":)" +
-              format_shape({shape.begin(), shape.size()}) + ",\"data_offsets\":[" + std::to_string(at) + "," +
-              std::to_string(at + bytes) + "]}";
-    at += bytes;
-  };
-  add("model.embed_tokens.weight", {kTokens, kHidden});
-  add("model.norm.weight", {kHidden});
-  for (const char* layer : {"model.layers.0.", "model.layers.1."}) {
-    const std::string path = layer;
-    for (const char* norm : {"input_layernorm.weight", "post_attention_layernorm.weight"}) add(path + norm, {kHidden});
-    for (const char* part : {"q", "o"}) add(path + "self_attn." + part + "_proj.weight", {kHidden, kHidden});
-    for (const char* part : {"k", "v"}) add(path + "self_attn." + part + "_proj.weight", {128, kHidden});
-    for (const char* part : {"gate", "up"}) add(path + "mlp." + part + "_proj.weight", {kFfn, kHidden});
-    add(path + "mlp.down_proj.weight", {kHidden, kFfn});
+  int64_t bytes = 0;
+
+  void add(const std::string& name, const char* dtype, int64_t size, std::initializer_list<int64_t> shape) {
+    for (const int64_t dimension : shape) size *= dimension;
+    header += (bytes == 0 ? "\"" : ",\"") + name + R"(":{"dtype":")" + dtype + R"(","shape":)" +
+              format_shape({shape.begin(), shape.size()}) + ",\"data_offsets\":[" + std::to_string(bytes) + "," +
+              std::to_string(bytes + size) + "]}";
+    bytes += size;
   }
-  folder.write("model.safetensors", safetensors(header + "}", std::string(static_cast<size_t>(at), '\0')));
+  void add(const std::string& name, std::initializer_list<int64_t> shape) { add(name, "BF16", 2, shape); }
+  // Of a decoder with heads of 128 elements, one of them for keys and values.
+  void add_layer(const std::string& path, int64_t hidden, int64_t ffn) {
+    for (const char* norm : {"input_layernorm.weight", "post_attention_layernorm.weight"}) add(path + norm, {hidden});
+    for (const char* part : {"q", "o"}) add(path + "self_attn." + part + "_proj.weight", {hidden, hidden});
+    for (const char* part : {"k", "v"}) add(path + "self_attn." + part + "_proj.weight", {128, hidden});
+    for (const char* part : {"gate", "up"}) add(path + "mlp." + part + "_proj.weight", {ffn, hidden});
+    add(path + "mlp.down_proj.weight", {hidden, ffn});
+  }
+  void write(const Folder& folder, const char* name) const {
+    folder.write(name, safetensors(header + "}", std::string(static_cast<size_t>(bytes), '\0')));
+  }
+};
+
+// Opening takes what the model holds, at least so many bytes, and a piece.
+void expect_a_piece(const Folder& folder, int64_t least) {
   PeakMemory memory;
   const sidbeam_allocator given = {(uint32_t)sizeof(sidbeam_allocator), &memory, PeakMemory::allocate,
                                    PeakMemory::release};
@@ -199,12 +199,45 @@ TEST(RunnerMemory, OpeningAModelTakesWhatItHoldsAndAPiece) {
   watch.on = false;
   constexpr int64_t kPiece = int64_t{8} << 20;
   const int64_t held = model->info().memory_bytes;
-  EXPECT_GT(held, at);
+  EXPECT_GT(held, least);
   EXPECT_EQ(memory.live, held);
   EXPECT_LT(memory.most + watch.most_bytes, held + kPiece);
   if (watched) {
     EXPECT_LT(peak_pages() - before, held + kPiece);
   }
+}
+
+// A file is never in memory beside what is packed of it, neither copied nor mapped: 64 MB of which half are embeddings.
+TEST(RunnerMemory, OpeningAModelTakesWhatItHoldsAndAPiece) {
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"llama","vocab_size":8192,"hidden_size":1024,"intermediate_size":2730,)"
+                              R"("num_hidden_layers":2,"num_attention_heads":8,"num_key_value_heads":1,)"
+                              R"("tie_word_embeddings":true})");
+  Zeros model;
+  model.add("model.embed_tokens.weight", {8192, 1024});
+  model.add("model.norm.weight", {1024});
+  for (const char* layer : {"model.layers.0.", "model.layers.1."}) model.add_layer(layer, 1024, 2730);
+  model.write(folder, "model.safetensors");
+  expect_a_piece(folder, model.bytes);
+}
+
+// Though of both products one matrix is as large as what the model holds.
+TEST(RunnerMemory, MergingAnAdapterTakesNoMore) {
+  const Folder folder;
+  folder.write("config.json", R"({"model_type":"llama","vocab_size":32768,"hidden_size":128,"intermediate_size":64,)"
+                              R"("num_hidden_layers":1,"num_attention_heads":1,"tie_word_embeddings":false})");
+  Zeros model, adapter;
+  for (const char* table : {"model.embed_tokens.weight", "lm_head.weight"}) model.add(table, {32768, 128});
+  model.add("model.norm.weight", {128});
+  model.add_layer("model.layers.0.", 128, 64);
+  model.write(folder, "model.safetensors");
+  folder.write("adapter_config.json", R"({"peft_type":"LORA","r":128,"lora_alpha":1})");
+  adapter.add("base_model.model.lm_head.lora_A.weight", "F32", 4, {128, 128});
+  adapter.add("base_model.model.lm_head.lora_B.weight", "F32", 4, {32768, 128});
+  adapter.add("base_model.model.model.embed_tokens.lora_embedding_A", "F32", 4, {128, 32768});
+  adapter.add("base_model.model.model.embed_tokens.lora_embedding_B", "F32", 4, {128, 128});
+  adapter.write(folder, "adapter_model.safetensors");
+  expect_a_piece(folder, model.bytes);
 }
 
 }  // namespace

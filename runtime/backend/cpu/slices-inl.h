@@ -153,7 +153,9 @@ inline BlockRow block_row(const RowSlice& row, float threshold) {
           first / kGroup, (end + kGroup - 1) / kGroup};
 }
 
-// Places in the rows of a batch: place_of(row, group or block).
+// Places in the rows of a batch: place_of(row, group or block). The bits suffice, however wide rows are: maxima,
+// without which none are found, are kept of rows of at most so many columns (RowWorkspace).
+static_assert((2 * int64_t{SIDBEAM_MAX_CODES} + kChunk) / kBlock < int64_t{1} << kNumberBits);
 struct FoundPlaces {
   static constexpr int32_t kMost = 128;  // groups
   int32_t count = 0;

@@ -25,9 +25,10 @@ const ArrowArray& column_of(const Field& field, const Sids& sids, const ArrowArr
 template <class T>
 bool whole(T value, bool is_unsigned, int64_t& out) {
   if constexpr (std::is_floating_point_v<T>) {
-    // Beyond this a float no longer tells neighbours apart, and an id would be another one's.
-    constexpr T kMost = T{1} * (int64_t{1} << std::numeric_limits<T>::digits);
-    if (!(std::abs(value) <= kMost) || std::trunc(value) != value) return false;
+    // From here on a float no longer tells neighbours apart (2^53 may have been 2^53 + 1), and an id would be another
+    // one's.
+    constexpr T kEnd = T{1} * (int64_t{1} << std::numeric_limits<T>::digits);
+    if (!(std::abs(value) < kEnd) || std::trunc(value) != value) return false;
     out = static_cast<int64_t>(value);
     return out >= 0 || !is_unsigned;
   } else {
@@ -51,10 +52,16 @@ bool copy_whole(const Numbers& numbers, int64_t at, int64_t count, bool is_unsig
   });
 }
 
+const char* what_fits(const Numbers& numbers, bool is_unsigned) {
+  if (numbers.type == Type::kF32) return is_unsigned ? "a whole number, 0 to 2^24 - 1" : "a whole number below 2^24";
+  if (numbers.type == Type::kF64) return is_unsigned ? "a whole number, 0 to 2^53 - 1" : "a whole number below 2^53";
+  return is_unsigned ? "an integer, 0 to 2^64 - 1" : "an integer of 64 bits";
+}
+
 void read_whole(const Field& field, const Numbers& numbers, int64_t i, ll row, bool is_unsigned, int64_t& out) {
   if (numbers.missing(i)) refuse(field, row, "null", "a number");
   if (!whole_at(numbers, i, is_unsigned, out))
-    refuse(field, row, numbers.text(i).c_str(), is_unsigned ? "an integer, 0 to 2^64 - 1" : "an integer of 64 bits");
+    refuse(field, row, numbers.text(i).c_str(), what_fits(numbers, is_unsigned));
 }
 
 // Where in its dictionary the value of a pair is, or in the column itself.

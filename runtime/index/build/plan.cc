@@ -20,10 +20,11 @@ double expected_distinct(double n, double k) { return -k * std::expm1(-n / k); }
 
 // Assumes SIDs of full length as long as there are enough of them.
 void estimate_levels(uint64_t sids, Shape& shape) {
+  constexpr double kMost = 0x1p200;  // prefixes: SIDs share none of so many, and those of 255 levels overflow
   double prefixes = 1, possible = 0;
   for (int l = 0; l < shape.levels; ++l) {
     LevelShape& level = shape.level[l];
-    prefixes *= level.codes;
+    prefixes = std::min(prefixes * level.codes, kMost);
     possible = shape.variable_length ? possible + prefixes : prefixes;
     level.nodes = l == 0 ? 1 : shape.level[l - 1].edges;
     const auto expected = static_cast<uint64_t>(std::llround(expected_distinct(static_cast<double>(sids), prefixes)));

@@ -4,7 +4,6 @@
 //
 // To split, each thread collects one cache line per bucket and writes whole lines past the cache. Writing to 4096 open
 // pages directly would thrash the TLB (research: performance, section 4).
-// open pages do not thrash the TLB (research: performance, section 4).
 // SPDX-License-Identifier: Apache-2.0
 #include "index/build/radix.h"
 

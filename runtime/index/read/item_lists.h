@@ -1,5 +1,5 @@
-// The item rows of several SIDs, one after the other, as far as limits go; on request without items that a SID before
-// had. Device kernels and the CPU share the rules. Safe on damaged contents.
+// The item rows of several SIDs, one after the other, as far as limits go; on request without the items of the SIDs
+// before. Device kernels and the CPU share the rules. Safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

@@ -34,7 +34,7 @@ class UintBuffer {
 // Empty where every item has one SID.
 class ItemRepeats {
  public:
-  // One pass over the ids, and a sort of those that may repeat.
+  // Three passes over the ids, and a table of those that may repeat.
   ItemRepeats(const IndexView& index, const Allocator& allocator);
   const RepeatsView& view() const { return view_; }
 

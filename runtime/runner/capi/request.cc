@@ -57,14 +57,13 @@ void check_empty_prompt(const Service& service) {
   if (service.model->info().encoder_layers > 0 || (service.draft && service.draft->info().encoder_layers > 0))
     fail(SIDBEAM_INVALID_ARGUMENT,
          "request.positions is 0, expected 1..%lld, config.max_prompt: of an empty prompt the decoder would have "
-         "nothing "
-         "to attend to; an encoder needs a token at least, such as the end of sequence that it was trained with",
+         "nothing to attend to; an encoder needs a token at least, such as the end of sequence that it was trained "
+         "with",
          static_cast<long long>(service.max_prompt));
   if (service.begin_count == 0)
     fail(SIDBEAM_INVALID_ARGUMENT,
          "request.positions is 0, expected 1..%lld, config.max_prompt: an empty prompt needs config.begin_tokens, "
-         "without "
-         "which there is nothing to run",
+         "without which there is nothing to run",
          static_cast<long long>(service.max_prompt));
 }
 

@@ -287,8 +287,7 @@ CudaModel::CudaModel(ModelTensors& tensors, const ModelConfig& config, int32_t w
   if (config.bias_per_layer)
     fail(SIDBEAM_UNSUPPORTED,
          "config.device_type is SIDBEAM_DEVICE_CUDA, expected SIDBEAM_DEVICE_CPU for a model of family %s, of which "
-         "each "
-         "layer has a relative bias of its own",
+         "each layer has a relative bias of its own",
          name_of(config.family));
   const char* embedding = t5 ? "shared.weight" : "model.embed_tokens.weight";
   const char* first = t5             ? "decoder.block.0.layer.0.SelfAttention.q.weight"

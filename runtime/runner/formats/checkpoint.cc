@@ -30,6 +30,15 @@ std::string first_like(const char* folder, std::string_view end) {
   return first;
 }
 
+// The name within a line for a shell; in place of one that such a line cannot hold, or not safely, FILE.gguf.
+std::string shown(const std::string& file) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("._+- ").find(c) != std::string_view::npos;
+  };
+  return file.size() <= 128 && std::all_of(file.begin(), file.end(), plain) ? file : "FILE.gguf";
+}
+
 // The class of transformers that opens the model.
 const char* automatic_class(const char* folder) {
   const std::string config = path_within(folder, "config.json");
@@ -37,6 +46,18 @@ const char* automatic_class(const char* folder) {
   const Fields fields(config);
   const bool encodes = ends_with(ObjectReader(fields).text("model_type", ""), "t5");
   return encodes ? "AutoModelForSeq2SeqLM" : "AutoModelForCausalLM";
+}
+
+// An adapter as PEFT saved it before it took to safetensors.
+void refuse_old_adapter(const char* folder) {
+  const auto has = [&](const char* name) { return exists(path_within(folder, name)); };
+  if (!has("adapter_config.json") || !has("adapter_model.bin") || has("adapter_model.safetensors")) return;
+  fail(SIDBEAM_UNSUPPORTED,
+       "'%.150s' has adapter_model.bin alone, which is not read; in it, convert that: python3 -c \"from torch import "
+       "load; "
+       "from safetensors.torch import save_file as s; s(load('adapter_model.bin', weights_only=True), "
+       "'adapter_model.safetensors')\"",
+       folder);
 }
 
 }  // namespace
@@ -47,6 +68,7 @@ int64_t size_of(StoredType type) {
 }
 
 void refuse_other_formats(const char* folder) {
+  refuse_old_adapter(folder);
   for (const char* ours : {"model.safetensors", "model.safetensors.index.json", "adapter_model.safetensors"})
     if (exists(path_within(folder, ours))) return;
   std::string where = folder, gguf = first_like(folder, ".gguf");
@@ -59,7 +81,7 @@ void refuse_other_formats(const char* folder) {
   const char* const automatic = automatic_class(folder);
   char line[300];
   if (!gguf.empty()) {
-    std::snprintf(line, sizeof line, kLine, automatic, ", gguf_file='", gguf.c_str(), "'");
+    std::snprintf(line, sizeof line, kLine, automatic, ", gguf_file='", shown(gguf).c_str(), "'");
     fail(SIDBEAM_UNSUPPORTED, "'%.150s' has GGUF weights, which are not read; in its folder, convert them: %s", folder,
          line);
   }
@@ -91,7 +113,19 @@ void Checkpoint::add_file(std::string path) {
       static_cast<size_t>(Safetensors::head_bytes({length, static_cast<size_t>(first)}, file.bytes)));
   read_file(file, path.c_str(), 0, head.data(), std::ssize(head));
   Safetensors table(path.c_str(), head, file.bytes);
-  files_.push_back({std::move(path), std::move(file), std::move(table)});
+  files_.push_back({std::move(path), file.identity, std::move(table)});
+  open_ = std::move(file), open_file_ = static_cast<int32_t>(files_.size()) - 1;
+}
+
+const InputFile& Checkpoint::input(int32_t number) const {
+  const File& file = files_[static_cast<size_t>(number)];
+  if (number != open_file_) {
+    InputFile again = open_file(file.path.c_str());
+    if (again.identity != file.identity)
+      fail(SIDBEAM_IO_ERROR, "'%.300s' was changed or replaced while the checkpoint was read", file.path.c_str());
+    open_ = std::move(again), open_file_ = number;
+  }
+  return open_;
 }
 
 void Checkpoint::open_shards(const std::string& path) {
@@ -146,9 +180,8 @@ std::span<const int64_t> Checkpoint::shape_of(std::string_view name) const {
 }
 
 void Checkpoint::read(const Weights& weights, int64_t first, int64_t n, void* out) const {
-  const File& file = files_[static_cast<size_t>(weights.file)];
   const int64_t size = size_of(weights.type);
-  read_file(file.input, file.path.c_str(), weights.place + first * size, out, n * size);
+  read_file(input(weights.file), path_of(weights), weights.place + first * size, out, n * size);
 }
 
 int64_t Checkpoint::size() const {

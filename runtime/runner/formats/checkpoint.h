@@ -25,7 +25,8 @@ class Checkpoint {
  public:
   // Opens the files, of which `name` is the one or the first part of the shards' index, and checks their tables, not
   // the numbers. Nothing is mapped: a file that is truncated meanwhile is an error, not a signal, and takes no more
-  // memory than what is read of it at a time. Throws Failure: IO_ERROR, CORRUPT.
+  // memory than what is read of it at a time. One file is open at a time, however many shards there are. A checkpoint
+  // is used by one thread at a time. Throws Failure: IO_ERROR, CORRUPT.
   explicit Checkpoint(const char* folder, const char* name = "model.safetensors");
 
   bool has(std::string_view name) const;
@@ -47,17 +48,21 @@ class Checkpoint {
  private:
   struct File {
     std::string path;
-    InputFile input;
+    FileIdentity identity;
     Safetensors table;
   };
 
   void add_file(std::string path);
+  // Opens the file anew where it is not the one that is open. Throws IO_ERROR, too where it is not the same any more.
+  const InputFile& input(int32_t file) const;
   void open_shards(const std::string& path);
   // The file and its tensor; nullptr where there is none.
   const File* find(std::string_view name, int64_t* at) const;
 
   std::string folder_;
   std::vector<File> files_;
+  mutable InputFile open_;  // of files_[open_file_]
+  mutable int32_t open_file_ = -1;
   ShardIndex index_;  // without places: there is one file
 };
 

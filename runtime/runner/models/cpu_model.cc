@@ -148,6 +148,7 @@ Model* open_folder(const char* folder, const sidbeam_model_config& config, const
   if (has_adapter(folder)) {
     adapter.emplace(folder);
     base = find_base(folder, base);
+    check_base(folder, base);
   } else if (!base.empty()) {
     fail(SIDBEAM_INVALID_ARGUMENT, "config.base is given, expected NULL: '%.200s' has no adapter_config.json", folder);
   } else {

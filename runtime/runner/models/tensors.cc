@@ -19,9 +19,14 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+constexpr const char *kSharedEmbedding = "shared.weight", *kEmbedding = "model.embed_tokens.weight",
+                     *kOutputLayer = "lm_head.weight";
+// Copies of a T5's embedding.
+constexpr const char* kCopies[] = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"};
+
 // Copies of the embedding, buffers of old versions, and a bias that no T5 uses.
 bool is_ignored(std::string_view name) {
-  for (const char* end : {"rotary_emb.inv_freq", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+  for (const char* end : {"rotary_emb.inv_freq", kCopies[0], kCopies[1],
                           "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"})
     if (ends_with(name, end)) return true;
   return false;
@@ -32,7 +37,7 @@ std::vector<std::string> names_but(const Checkpoint& checkpoint, std::vector<std
   std::sort(read.begin(), read.end());
   for (int64_t i = 0; i < checkpoint.size(); ++i) {
     std::string name(checkpoint.at(i).name);
-    if (!std::binary_search(read.begin(), read.end(), name) && !is_ignored(name)) names.push_back(std::move(name));
+    if (!std::binary_search(read.begin(), read.end(), name)) names.push_back(std::move(name));
   }
   std::sort(names.begin(), names.end());
   return names;
@@ -49,23 +54,6 @@ void read_wide(const Checkpoint& from, const Weights& weights, int64_t first, in
   }
 }
 
-std::vector<float> read_all(const Checkpoint& from, const Weights& weights) {
-  std::vector<std::byte> raw(static_cast<size_t>(weights.elements * size_of(weights.type)));
-  std::vector<float> all(static_cast<size_t>(weights.elements));
-  read_wide(from, weights, 0, weights.elements, raw.data(), all.data());
-  return all;
-}
-
-// [n, rows] becomes [rows, n].
-void transpose(std::vector<float>& matrix, int64_t rows) {
-  std::vector<float> turned(matrix.size());
-  const auto columns = static_cast<int64_t>(matrix.size()) / rows;
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t column = 0; column < columns; ++column)
-      turned[static_cast<size_t>(row * columns + column)] = matrix[static_cast<size_t>(column * rows + row)];
-  matrix.swap(turned);
-}
-
 }  // namespace
 
 ModelTensors::ModelTensors(const Allocator& allocator, const Checkpoint& checkpoint, const Adapter* adapter,
@@ -76,11 +64,13 @@ ModelTensors::ModelTensors(const Allocator& allocator, const Checkpoint& checkpo
       encodes_(config.encoder_layers > 0),
       piece_bytes_(piece_bytes) {
   find_prefix(config);
+  check_tied();
+  check_copies(config);
 }
 
 // What wrappers of training put before every name; and a model saved without its output layer lacks "model.".
 void ModelTensors::find_prefix(const ModelConfig& config) {
-  const std::string embedding = config.encoder_layers > 0 ? "shared.weight" : "embed_tokens.weight";
+  const std::string embedding = config.encoder_layers > 0 ? kSharedEmbedding : "embed_tokens.weight";
   for (const char* outer : {"", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module."}) {
     for (const bool inner : {true, false}) {
       if (!checkpoint_.has(outer + std::string(inner && !encodes_ ? kInner : "") + embedding)) continue;
@@ -88,6 +78,59 @@ void ModelTensors::find_prefix(const ModelConfig& config) {
       return;
     }
   }
+}
+
+// transformers runs a T5 whose copies of the embedding are others; here they are one.
+void ModelTensors::check_copies(const ModelConfig& config) const {
+  if (!encodes_) return;
+  for (const char* name : kCopies) {
+    const std::string copy = name_in_file(name), shared = name_in_file(kSharedEmbedding);
+    if (!checkpoint_.has(copy) || !checkpoint_.has(shared)) continue;
+    const int64_t differs = first_difference(checkpoint_.tensor(copy, {config.vocabulary, config.hidden}),
+                                             checkpoint_.tensor(shared, {config.vocabulary, config.hidden}));
+    if (differs < 0) continue;
+    fail(SIDBEAM_UNSUPPORTED, "tensor '%.200s' is not the same as '%.200s' at [%lld, %lld], expected its copy",
+         copy.c_str(), shared.c_str(), static_cast<long long>(differs / config.hidden),
+         static_cast<long long>(differs % config.hidden));
+  }
+}
+
+int64_t ModelTensors::first_difference(const Weights& a, const Weights& b) const {
+  constexpr int64_t kStep = int64_t{1} << 16;
+  std::vector<std::byte> raw(kStep * sizeof(double));
+  std::vector<float> of_a(kStep), of_b(kStep);
+  const auto same = [](float x, float y) { return x == y || (std::isnan(x) && std::isnan(y)); };
+  for (int64_t first = 0; first < a.elements; first += kStep) {
+    const int64_t n = std::min(kStep, a.elements - first);
+    read_wide(checkpoint_, a, first, n, raw.data(), of_a.data());
+    read_wide(checkpoint_, b, first, n, raw.data(), of_b.data());
+    const auto end = of_a.begin() + n;
+    const auto at = std::mismatch(of_a.begin(), end, of_b.begin(), same).first;
+    if (at != end) return first + (at - of_a.begin());
+  }
+  return -1;
+}
+
+// Of layers that are one PEFT changes one alone, merges into both, or unties them, as it happens.
+void ModelTensors::check_tied() const {
+  if (adapter_ == nullptr) return;
+  const auto module_of = [](const char* name) {
+    return std::string(name).substr(0, std::string_view(name).rfind('.'));
+  };
+  const auto adds = [&](const char* name) { return adapter_->adds_to(module_of(name)); };
+  const auto changes = [&](const char* name) { return adds(name) || !adapter_->replacement(name).empty(); };
+  const auto refuse_if = [&](bool wrong, const char* name, const char* other) {
+    if (!wrong) return;
+    fail(SIDBEAM_UNSUPPORTED,
+         "the adapter changes '%s', which is the same tensor as %s, expected one that changes neither",
+         module_of(name).c_str(), other);
+  };
+  for (const char* name : {kSharedEmbedding, kCopies[0], kCopies[1]})
+    refuse_if(encodes_ && changes(name), name, "the other embeddings of a T5");
+  if (checkpoint_.has(name_in_file(kOutputLayer))) return;
+  refuse_if(adds(kOutputLayer), kOutputLayer, "the embedding (tied)");
+  const bool alone = adds(kEmbedding) || !changes(kOutputLayer);  // else both are saved whole
+  refuse_if(!encodes_ && changes(kEmbedding) && alone, kEmbedding, "the output layer (tied)");
 }
 
 std::string ModelTensors::name_in_file(const std::string& name) const {
@@ -104,7 +147,7 @@ Dtype ModelTensors::type_of(const std::string& name) const {
 }
 
 bool ModelTensors::has_output_layer(const ModelConfig& config) const {
-  if (has("lm_head.weight")) return true;
+  if (has(kOutputLayer)) return true;
   if (!config.tied && !inner_)
     fail(SIDBEAM_CORRUPT,
          "the checkpoint has no output layer, tensor 'lm_head.weight': it is of the model without its head, and "
@@ -132,47 +175,80 @@ StoredRows ModelTensors::find(const std::string& name, std::initializer_list<int
   if (adapter_ == nullptr || shape.size() != 2) return found;
   found.change = adapter_->change(name, *shape.begin(), columns);
   if (found.change) {
-    read_of_adapter_.push_back(found.change->down_name);
-    read_of_adapter_.push_back(found.change->up_name);
+    read_of_adapter_.push_back(found.change->down.name);
+    read_of_adapter_.push_back(found.change->up.name);
   }
   return found;
 }
 
+std::byte* ModelTensors::raw(int64_t elements, StoredType type) {
+  const int64_t bytes = checked_bytes(elements, size_of(type));
+  if (raw_.size() < bytes) raw_ = Buffer<std::byte>(allocator_, bytes);
+  return raw_.data();
+}
+
 Tensor ModelTensors::piece(const StoredRows& stored, Dtype held, int64_t row, int64_t rows) {
   const int64_t first = (stored.first + row) * stored.columns, n = rows * stored.columns;
-  const int64_t bytes = checked_bytes(n, size_of(stored.weights.type));
-  if (raw_.size() < bytes) raw_ = Buffer<std::byte>(allocator_, bytes);
-  const bool wide = stored.change || stored.weights.type == StoredType::kF64;
-  Tensor piece{raw_.data(), stored.dtype, rows, stored.columns};
-  if (wide) {
+  std::byte* const bytes = raw(n, stored.weights.type);
+  Tensor piece{bytes, stored.dtype, rows, stored.columns};
+  if (stored.change || stored.weights.type == StoredType::kF64) {
     if (wide_.size() < n) wide_ = Buffer<float>(allocator_, n);
-    read_wide(*stored.from, stored.weights, first, n, raw_.data(), wide_.data());
+    read_wide(*stored.from, stored.weights, first, n, bytes, wide_.data());
     if (stored.change) add_change(stored, stored.first + row, rows);
     piece.data = wide_.data(), piece.dtype = Dtype::kF32;
   } else {
-    stored.from->read(stored.weights, first, n, raw_.data());
+    stored.from->read(stored.weights, first, n, bytes);
   }
   const int64_t unfit = first_unfit(piece, held);
-  if (unfit >= 0) refuse(stored, piece, stored.first + row, unfit);
-  return piece;
+  if (unfit < 0) return piece;
+  float value;
+  widen(piece, unfit, 1, &value);
+  refuse(stored, value, stored.first + row + unfit / stored.columns, unfit % stored.columns);
+}
+
+// Elements [first, first + n) of one of an adapter's matrices, of whose rows each has `columns`.
+void ModelTensors::read_factor(const Factor& factor, int64_t first, int64_t n, float* out) {
+  read_wide(adapter_->checkpoint(), factor.weights, first, n, raw(n, factor.weights.type), out);
+  const int64_t unfit = first_unfit({out, Dtype::kF32, 1, n}, Dtype::kF32);
+  if (unfit < 0) return;
+  StoredRows stored;
+  stored.name = factor.name, stored.from = &adapter_->checkpoint(), stored.weights = factor.weights;
+  stored.rows = factor.weights.elements / factor.columns, stored.columns = factor.columns;
+  refuse(stored, out[unfit], (first + unfit) / factor.columns, (first + unfit) % factor.columns);
+}
+
+// All of the matrix that is [rank, columns], an embedding's turned.
+void ModelTensors::read_down(const LowRank& change, int64_t columns) {
+  down_.resize(static_cast<size_t>(change.rank * columns));
+  if (!change.embedding) return read_factor(change.down, 0, change.rank * columns, down_.data());
+  std::vector<float> row(static_cast<size_t>(change.rank));
+  for (int64_t c = 0; c < columns; ++c) {
+    read_factor(change.up, c * change.rank, change.rank, row.data());
+    for (int64_t k = 0; k < change.rank; ++k) down_[static_cast<size_t>(k * columns + c)] = row[static_cast<size_t>(k)];
+  }
+}
+
+// Rows of the matrix that is [of, rank], which may be as long as the vocabulary.
+void ModelTensors::read_up(const LowRank& change, int64_t row, int64_t rows) {
+  up_.resize(static_cast<size_t>(rows * change.rank));
+  if (!change.embedding) return read_factor(change.up, row * change.rank, rows * change.rank, up_.data());
+  std::vector<float> column(static_cast<size_t>(rows));
+  for (int64_t k = 0; k < change.rank; ++k) {
+    read_factor(change.down, k * change.down.columns + row, rows, column.data());
+    for (int64_t r = 0; r < rows; ++r) up_[static_cast<size_t>(r * change.rank + k)] = column[static_cast<size_t>(r)];
+  }
 }
 
 // In f32, a row at a time: sums over the rank, then the scale, as PEFT merges.
 void ModelTensors::add_change(const StoredRows& stored, int64_t row, int64_t rows) {
   const LowRank& change = *stored.change;
-  if (row == stored.first || down_.empty()) {
-    down_ = read_all(adapter_->checkpoint(), change.down);
-    up_ = read_all(adapter_->checkpoint(), change.up);
-    if (change.embedding) {  // as matrices have them
-      down_.swap(up_);
-      transpose(down_, change.rank), transpose(up_, change.down.elements / change.rank);
-    }
-  }
+  if (row == stored.first) read_down(change, stored.columns);
+  read_up(change, row, rows);
   std::vector<float> sum(static_cast<size_t>(stored.columns));
   for (int64_t r = 0; r < rows; ++r) {
     std::fill(sum.begin(), sum.end(), 0.0F);
     for (int64_t k = 0; k < change.rank; ++k) {
-      const float factor = up_[static_cast<size_t>((row + r) * change.rank + k)];
+      const float factor = up_[static_cast<size_t>(r * change.rank + k)];
       const float* const from = down_.data() + k * stored.columns;
       for (size_t c = 0; c < sum.size(); ++c) sum[c] += factor * from[c];
     }
@@ -181,20 +257,19 @@ void ModelTensors::add_change(const StoredRows& stored, int64_t row, int64_t row
   }
 }
 
-void ModelTensors::refuse(const StoredRows& stored, const Tensor& piece, int64_t row, int64_t element) const {
-  float value;
-  widen(piece, element, 1, &value);
-  const int64_t at[] = {row + element / stored.columns, element % stored.columns};
-  const std::string place = format_shape(piece.outputs == 1 && stored.rows == 1 ? std::span(at).subspan(1) : at);
+void ModelTensors::refuse(const StoredRows& stored, float value, int64_t row, int64_t column) const {
+  const int64_t at[] = {row, column};
+  const std::string place = format_shape(stored.rows == 1 ? std::span(at).subspan(1) : at);
   const char* const path = stored.from->path_of(stored.weights);
   if (std::isfinite(value))
     fail(SIDBEAM_INVALID_ARGUMENT,
          "config.weights: tensor '%.200s' of '%.150s' is %g at %s, which 16 bits do not hold; expected weights as "
          "stored, or f32",
          stored.name.c_str(), path, static_cast<double>(value), place.c_str());
-  fail(SIDBEAM_CORRUPT, "tensor '%.200s' of '%.200s' is %g at %s, expected finite numbers%s", stored.name.c_str(), path,
-       static_cast<double>(value), place.c_str(),
-       stored.weights.type == StoredType::kF64 ? ", of an F64 within f32" : "");
+  fail(SIDBEAM_CORRUPT, "tensor '%.200s' of '%.200s' is %g at %s, expected finite numbers%s%s", stored.name.c_str(),
+       path, static_cast<double>(value), place.c_str(),
+       stored.weights.type == StoredType::kF64 ? ", of an F64 within f32" : "",
+       stored.change ? ", the adapter's change included" : "");
 }
 
 std::vector<std::string> ModelTensors::left() const {
@@ -204,7 +279,9 @@ std::vector<std::string> ModelTensors::left() const {
       fail(SIDBEAM_UNSUPPORTED, "the adapter's tensor '%.200s' changes nothing of this model, expected LoRA's alone",
            unread.front().c_str());
   }
-  return names_but(checkpoint_, read_);
+  std::vector<std::string> names = names_but(checkpoint_, read_);
+  names.erase(std::remove_if(names.begin(), names.end(), is_ignored), names.end());
+  return names;
 }
 
 }  // namespace sidbeam::runner

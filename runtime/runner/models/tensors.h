@@ -28,7 +28,8 @@ struct StoredRows {
 
 class ModelTensors {
  public:
-  // All of them outlive it; adapter: nullptr for none. A piece has about piece_bytes, and at least a row.
+  // All of them outlive it; adapter: nullptr for none. A piece has about piece_bytes, and at least a row. Throws
+  // Failure: IO_ERROR, CORRUPT, UNSUPPORTED.
   ModelTensors(const Allocator& allocator, const Checkpoint& checkpoint, const Adapter* adapter,
                const ModelConfig& config, int64_t piece_bytes);
 
@@ -60,12 +61,22 @@ class ModelTensors {
 
  private:
   void find_prefix(const ModelConfig& config);
+  void check_copies(const ModelConfig& config) const;
+  // The first element at which two tensors of the checkpoint, of one shape, differ; -1: none.
+  int64_t first_difference(const Weights& a, const Weights& b) const;
+  // Throws UNSUPPORTED where an adapter changes one of two layers that are one.
+  void check_tied() const;
   std::string name_in_file(const std::string& name) const;
   StoredRows find(const std::string& name, std::initializer_list<int64_t> shape, int64_t first, int64_t rows,
                   int64_t columns);
+  // Room for so many elements, until the next call.
+  std::byte* raw(int64_t elements, StoredType type);
   Tensor piece(const StoredRows& stored, Dtype held, int64_t row, int64_t rows);
+  void read_factor(const Factor& factor, int64_t first, int64_t n, float* out);
+  void read_down(const LowRank& change, int64_t columns);
+  void read_up(const LowRank& change, int64_t row, int64_t rows);
   void add_change(const StoredRows& stored, int64_t row, int64_t rows);
-  [[noreturn]] void refuse(const StoredRows& stored, const Tensor& piece, int64_t row, int64_t element) const;
+  [[noreturn]] void refuse(const StoredRows& stored, float value, int64_t row, int64_t column) const;
 
   const Allocator allocator_;  // a copy: what it is made of may be a temporary
   const Checkpoint& checkpoint_;
@@ -76,7 +87,7 @@ class ModelTensors {
   std::vector<std::string> read_, read_of_adapter_;  // names in the files
   Buffer<std::byte> raw_;
   Buffer<float> wide_;
-  std::vector<float> down_, up_;  // of the tensor that is read
+  std::vector<float> down_, up_;  // of the tensor, and of the rows, that are read
   int64_t piece_bytes_, parameters_ = 0;
 };
 

@@ -79,6 +79,27 @@ void Runner::check_usable() const {
     fail(SIDBEAM_BAD_STATE, "the runner was made before a fork, expected one of this process");
 }
 
+// What the entry holds of a request when the call is over: its tokens, too, unless run() waits until they are used.
+void Runner::copy_request(int32_t number, const sidbeam_request& request, bool tokens_too) {
+  Entry& entry = entries_[static_cast<size_t>(number)];
+  entry.request = request;
+  if (tokens_too) {
+    int32_t* copy = tokens_.data() + number * config_.prompt_tokens;
+    std::copy_n(request.tokens, request.positions * request.group, copy);
+    entry.request.tokens = copy;
+  }
+  if (request.width_levels > 0) {
+    int32_t* copy = widths_.data() + int64_t{number} * config_.levels;
+    for (int32_t l = 0; l < request.width_levels; ++l)
+      copy[l] = request.widths[l] > 0 ? request.widths[l] : request.beams;
+    entry.request.widths = copy;
+  }
+  if (request.shared_kv != nullptr) {
+    entry.shared_kv = *request.shared_kv;
+    entry.request.shared_kv = &entry.shared_kv;
+  }
+}
+
 int32_t Runner::take(Lock& lock, const sidbeam_request& request, Turn* turn) {
   const int64_t tokens = request.positions * request.group;
   check_range("request.positions * request.group", tokens, 0, config_.prompt_tokens);
@@ -96,22 +117,7 @@ int32_t Runner::take(Lock& lock, const sidbeam_request& request, Turn* turn) {
   const int32_t number = free_entry_;
   Entry& entry = entries_[static_cast<size_t>(number)];
   free_entry_ = entry.next;
-  entry.request = request;
-  if (turn == nullptr && tokens > 0) {  // run() returns only when they have been used
-    int32_t* copy = tokens_.data() + number * config_.prompt_tokens;
-    std::copy_n(request.tokens, tokens, copy);
-    entry.request.tokens = copy;
-  }
-  if (request.width_levels > 0) {
-    int32_t* copy = widths_.data() + int64_t{number} * config_.levels;
-    for (int32_t l = 0; l < request.width_levels; ++l)
-      copy[l] = request.widths[l] > 0 ? request.widths[l] : request.beams;
-    entry.request.widths = copy;
-  }
-  if (request.shared_kv != nullptr) {
-    entry.shared_kv = *request.shared_kv;
-    entry.request.shared_kv = &entry.shared_kv;
-  }
+  copy_request(number, request, turn == nullptr && tokens > 0);
   sidbeam_constraint_retain(request.constraint);
   entry.number = ++last_number_;
   entry.arrival = now();

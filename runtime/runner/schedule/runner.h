@@ -102,6 +102,7 @@ class Runner {
 
   // Entries: runner.cc.
   int32_t take(Lock& lock, const sidbeam_request& request, Turn* turn);
+  void copy_request(int32_t number, const sidbeam_request& request, bool tokens_too);
   int32_t find(int64_t number) const;
   void forget(int32_t entry);
   void put_back(int32_t entry);
