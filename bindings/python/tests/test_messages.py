@@ -118,10 +118,10 @@ BUILD = sidbeam.Index.build
             lambda: sidbeam.Session(BUILD([[0, 1]]), vocabulary=[1, 2]),
             "vocabulary is list, expected a Vocabulary: Vocabulary(offsets=[..])",
         ),
-        (lambda: slots(1).start(prefixes=[0, 1]), "prefixes are not sequences of codes, expected a sequence of codes"),
+        (lambda: slots(1).start(prefixes=[0, 1]), "prefixes are not sequences of codes: prefixes[0] is 0, expected"),
         (lambda: slots(1).start(prefixes=[[0], [1]]), "prefixes has 2 sequences, expected 1, one per slot that starts"),
         (lambda: slots(1).start(prefixes=np.zeros((1, 1, 1), int)), "prefixes have shape (1, 1, 1), expected a seq"),
-        (lambda: sidbeam.ConstraintSet(BUILD([[0, 1]])).prefixes([0]), "prefixes are not sequences of codes, expected"),
+        (lambda: sidbeam.ConstraintSet(BUILD([[0, 1]])).prefixes([0]), "prefixes are not sequences of codes: prefixes"),
         (lambda: BUILD([[0, 1]], kinds=99), "kinds is 99, expected members of sidbeam.Kind or'ed"),
         (
             lambda: sidbeam.Session(BUILD([[0, 1]]), strategy="sorted"),

@@ -226,7 +226,7 @@ def test_the_stateless_form_draws_as_a_session_does(index: sidbeam.Index) -> Non
         ({}, 'seeds and requests are None, expected both in mode "sample"'),
         ({"seeds": 1}, "requests is None"),
         ({"seeds": 1.5, "requests": 0}, "seeds has dtype float64, expected int64"),
-        ({"seeds": "1", "requests": 0}, "seeds has dtype <U1, expected int64"),
+        ({"seeds": "1", "requests": 0}, "seeds is str, expected an array or a list"),
         ({"seeds": 2**63, "requests": 0}, "seeds has values out of the range of int64"),
         ({"seeds": [1, 2, 3], "requests": 0}, r"seeds has shape \(3,\), expected \(2,\)"),
         ({"seeds": 1, "requests": 0, "top_p": 0}, r"top_ps\[0\] is 0, expected a number above 0 and at most 1"),

@@ -228,7 +228,7 @@ def test_settings_that_cannot_be(index: sidbeam.Index) -> None:
         (lambda: session.start(inverse_temperature=-1), r"inverse_temperatures\[0\] is -1"),
         (lambda: session.start(soft_cap=[1, np.nan]), r"soft_caps\[1\] is -?nan"),
         (lambda: session.start(soft_cap=[1]), r"soft_cap has shape \(1,\), expected \(2,\)"),
-        (lambda: session.start(soft_cap="x"), "soft_cap has dtype"),
+        (lambda: session.start(soft_cap="x"), "soft_cap is str, expected"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=message):
             call()

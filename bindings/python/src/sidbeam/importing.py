@@ -9,9 +9,10 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import host
+from .arrays import vector
 from .arrow import Columns
 from .build import Build, Progress, Watched
+from .checks import flag, instance, integer, path_bytes
 from .enums import MAX_LEVELS, IdType, Quotes, member
 from .errors import InvalidArgument
 from .runtime import Runtime, runtime_or_default
@@ -59,6 +60,8 @@ class ImportOptions:
 
     def columns(self) -> Columns:
         """Of a table, whose columns are named likewise."""
+        if self.sid_columns is not None:
+            instance(self.sid_columns, str, "sid_columns")
         names = None if self.sid_columns is None else self.sid_columns.split(",")
         several = names is not None and len(names) > 1
         return Columns(
@@ -97,17 +100,17 @@ class Import(Watched):
     ) -> None:
         self._runtime = runtime_or_default(runtime)
         self._handle = _native.flat_import_create()
-        base = -1 if options.token_base is None else options.token_base
+        base = -1 if options.token_base is None else integer(options.token_base, "token_base")
         if options.token_base is not None and base < 0:
             raise InvalidArgument(f"token_base is {base}, expected a token id")
-        listed = None if codes is None else host(np.atleast_1d(np.asarray(codes)), np.int32, "codes")
+        listed = None if codes is None else vector(codes, np.int32, "codes")
         arguments = (
-            os.fsencode(path),
+            path_bytes(path),
             levels,
             listed,
-            bool(variable_length),
+            flag(variable_length, "variable_length"),
             options.format,
-            None if options.ids is None else os.fsencode(options.ids),
+            None if options.ids is None else path_bytes(options.ids, "ids"),
             options.item_column,
             options.sid_columns,
             options.priority_column,

@@ -99,6 +99,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
             r" logits.reshape(\2, -1, logits.shape[-1]), or say by row_map which row is whose",
         ),
         (r"(^|^\w+: )tensor\.", r"\1"),
+        (r"\bvocabulary\.levels is (\d+), expected (\d+)", r"vocabulary has offsets of \1 levels, expected \2"),
         (
             r"\b(rows|logits|hidden)\.(slots|rows|columns) is (-?\w+), expected",
             lambda match: f"{_ARRAYS[match[1]]} has {match[3]} {match[2]}, expected",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Iterator, Optional, Union
 
 from .arrow import ArrowFile, Columns
+from .checks import path_bytes, shown
 from .errors import InvalidArgument, IOFailure
 
 _MAGICS = {b"PAR1": "parquet", b"ARROW1": "ipc", b"FEA1": "feather of version 1", b"\xff\xff\xff\xff": "stream"}
@@ -21,7 +22,7 @@ _SKIPPED = ("_", ".")  # what others leave in folders of data: markers, logs, ch
 def arrow_stream_of(path: Union[str, os.PathLike[str]], columns: Optional[Columns] = None) -> Optional[ArrowFile]:
     """The table in a file or a folder, or None where it is of another kind. Only the columns are read that a catalogue
     needs."""
-    place, columns = Path(os.fsdecode(path)), columns or Columns()
+    place, columns = Path(os.fsdecode(path_bytes(path))), columns or Columns()
     if not place.is_dir():
         kind = _kind_of(place)
         return None if kind is None else _table([place], kind, columns)
@@ -50,6 +51,8 @@ def _kind_of(path: Path) -> Optional[str]:
             start = file.read(8)
     except OSError as error:
         raise IOFailure(f"cannot open {str(path)!r}: {error.strerror}") from error
+    except ValueError:
+        raise InvalidArgument(f"path is {shown(str(path))}, which holds a NUL character") from None
     return next((kind for magic, kind in _MAGICS.items() if start.startswith(magic)), None)
 
 
