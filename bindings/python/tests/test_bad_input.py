@@ -58,7 +58,7 @@ LOGITS = [
     ([[1.0] * 4] * 2, TypeError, "logits is list, expected an array"),
     ("text", TypeError, "logits is str, expected an array"),
     (b"12345678", sidbeam.InvalidArgument, "logits has elements of format 'B'"),
-    (np.ma.array(zeros(2, 4), mask=[[1, 0, 0, 0]] * 2), sidbeam.InvalidArgument, "logits is a masked array, whose mask"),
+    (np.ma.array(zeros(2, 4), mask=[[1, 0, 0, 0]] * 2), sidbeam.InvalidArgument, "logits is a masked array"),
     (NoLastAxis(), sidbeam.InvalidArgument, r"logits has columns 2 elements apart"),
     (Unwilling(), BufferError, "requires grad"),
 ]
