@@ -95,7 +95,7 @@ def test_columns_per_level() -> None:
         index = sidbeam.Index.build(data, levels=levels, id_type="i64")
         assert index.to_bytes() == expected()
     assert sidbeam.Index.build(data, levels="c").info.id_type == sidbeam.IdType.U64
-    with pytest.raises(sidbeam.InvalidArgument, match="levels has|level_prefix is 'x', expected columns"):
+    with pytest.raises(sidbeam.InvalidArgument, match="levels has|levels is 'x', expected columns"):
         sidbeam.Index.build(data, levels="x")
 
 

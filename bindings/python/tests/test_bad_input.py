@@ -260,7 +260,7 @@ def test_constraint_set_calls(index: sidbeam.Index) -> None:
         (lambda: constraints.topk(zeros(2, 4), states, 0), "k is 0, expected 1..16777216"),
         (lambda: constraints.topk(zeros(2, 4), states.astype(F32), 1), "states has dtype float32, expected int64"),
         (lambda: constraints.advance(states, [1, 2], parents=[0]), r"parents has shape \(1,\), expected \(2,\)"),
-        (lambda: constraints.bitmask(states, out=np.zeros((2, 0), np.int32)), "words_per_row is 0, expected at least"),
+        (lambda: constraints.bitmask(states, out=np.zeros((2, 0), np.int32)), "words is 0, expected at least"),
         (lambda: sidbeam.ConstraintSet([]), "constraints is empty"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=message):

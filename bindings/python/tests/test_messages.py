@@ -4,6 +4,8 @@ SPDX-License-Identifier: Apache-2.0"""
 from __future__ import annotations
 
 import ast
+import dataclasses
+import inspect
 import json
 import pathlib
 import re
@@ -40,6 +42,47 @@ def test_every_message_of_the_library_is_in_pythons_words() -> None:
     in_c = [text for text in found if C_WORDS.search(text) and not text.endswith(".cc")]
     assert len(in_c) > 200
     assert [(text, in_python(text)) for text in in_c if C_WORDS.search(in_python(text))] == []
+
+
+def library_messages():
+    """As Python shows them, of the library and the importers."""
+    for folder in ("runtime", "bindings/flat", "bindings/import", "include"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".cc", ".h") and "cuda" not in path.parts:
+                yield from map(in_python, literals(path))
+
+
+def names_of_the_package() -> set[str]:
+    """Of what it exports: parameters, methods, fields."""
+    names = {field.name for field in dataclasses.fields(sidbeam.ImportOptions)}
+    for thing in vars(sidbeam).values():
+        names |= set(dir(thing)) if inspect.isclass(thing) else set()
+        members = [getattr(thing, name) for name in dir(thing)] if inspect.isclass(thing) else [thing]
+        for function in members:
+            if inspect.isfunction(function) or inspect.ismethod(function):
+                names |= set(inspect.signature(function).parameters)
+    return names
+
+
+#: what Python does not have, or what a message names in others' words
+NOT_PYTHONS = {
+    "abi_version", "struct_size",  # of builds that do not fit each other
+    "shared_kv", "kv_dtype", "run_tree",  # of hosts in C
+    "child_offsets", "slot_stride",  # that Python's layer makes
+    "n_buffers", "n_children",  # Arrow's
+    "libsidbeam_import", "libsidbeam_runner", "from_pretrained", "save_pretrained", "merge_and_unload",
+    "savez_compressed", "sorted_topk",
+}  # fmt: skip
+
+
+@pytest.mark.skipif(not (ROOT / "runtime").is_dir(), reason="the sources are not beside the tests")
+def test_every_argument_that_a_message_names_is_one_of_pythons() -> None:
+    known = names_of_the_package() | NOT_PYTHONS
+    assert {"begin_tokens", "memory_limit", "inverse_temperature", "token_pattern"} <= known
+    named = [(word, text) for text in library_messages() if "%" in text or "expected" in text
+             for word in re.findall(r"\b[a-z]+_[a-z_]+\b", text)]  # fmt: skip
+    assert len(named) > 200
+    assert [(word, text) for word, text in named if word not in known] == []
 
 
 def test_every_message_of_the_package_is_in_pythons_words() -> None:

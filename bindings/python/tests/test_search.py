@@ -225,8 +225,8 @@ def test_settings_of_slots_and_steps(index: sidbeam.Index, start: dict, step: di
 def test_settings_that_cannot_be(index: sidbeam.Index) -> None:
     session = sidbeam.Session(index, slots=2, beams=2)
     for call, message in (
-        (lambda: session.start(inverse_temperature=-1), r"inverse_temperatures\[0\] is -1"),
-        (lambda: session.start(soft_cap=[1, np.nan]), r"soft_caps\[1\] is -?nan"),
+        (lambda: session.start(inverse_temperature=-1), r"inverse_temperature\[0\] is -1"),
+        (lambda: session.start(soft_cap=[1, np.nan]), r"soft_cap\[1\] is -?nan"),
         (lambda: session.start(soft_cap=[1]), r"soft_cap has shape \(1,\), expected \(2,\)"),
         (lambda: session.start(soft_cap="x"), "soft_cap is str, expected"),
     ):

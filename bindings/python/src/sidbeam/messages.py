@@ -20,6 +20,17 @@ _RENAMED = {
     "id_offsets": "ids",
     "id_bytes": "ids",
     "workspace_bytes": "the size of workspace in bytes",
+    "memory_limit_bytes": "memory_limit",
+    "inverse_temperatures": "inverse_temperature",
+    "soft_caps": "soft_cap",
+    "top_ks": "top_k",
+    "top_ps": "top_p",
+    "noise_scales": "noise_scale",
+    "level_prefix": "levels",
+    "level_count": "the number of levels",
+    "in_count": "the number of states",
+    "words_per_row": "words",
+    "draw_stride": "the number of columns of draws",
 }
 
 #: of arrays of rows: what follows the dot, as a property of the array
