@@ -30,6 +30,7 @@ _RENAMED = {
     "level_count": "the number of levels",
     "in_count": "the number of states",
     "words_per_row": "words",
+    "width_levels": "the number of levels of widths",
     "draw_stride": "the number of columns of draws",
 }
 
