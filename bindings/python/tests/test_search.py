@@ -313,7 +313,7 @@ def test_widths_per_level(index: sidbeam.Index) -> None:
     for widths, message in (
         ([[1, 2], [3, 4]], r"widths\[1\]\[1\] is 4, expected 1..3"),
         (np.ones((3, 2), np.int32), r"widths has shape \(3, 2\), expected \(2, 2\)"),
-        ([[1, 1, 1]], "width_levels is 3, expected 0..2"),
+        ([[1, 1, 1]], "the number of levels of widths is 3, expected 0..2"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=message):
             session.start(widths=widths)
