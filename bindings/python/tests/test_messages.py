@@ -168,6 +168,10 @@ BUILD = sidbeam.Index.build
             lambda: sidbeam.Session(BUILD([[0, 1]]), strategy="sorted"),
             "constraint has no columns, expected an index built with kinds sorted for strategy sorted",
         ),
+        (
+            lambda: sidbeam.Index.from_buffer(np.frombuffer(BUILD([[0, 1]]).to_bytes() + b"1", np.uint8)[1:]),
+            "data lies at .*, expected a multiple of 64, or copy=True",
+        ),
         (lambda: BUILD([[0, 1]], ["a"]).find_item(3), "item is an integer, expected a str: the ids of this index are"),
     ],
 )

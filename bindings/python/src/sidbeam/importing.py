@@ -24,7 +24,7 @@ Path = Union[str, os.PathLike[str]]
 class ImportInfo:
     """What a catalogue file was found to hold."""
 
-    format: str  #: "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"
+    format: str  #: "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"; "arrow": by PyArrow
     summary: str  #: "3 levels, families <a_*> <b_*> <c_*>, 10,310 items": one line for people
     codes: tuple[int, ...]  #: of each level
     families: tuple[str, ...]  #: of each level's tokens, * for the code; "*": plain numbers

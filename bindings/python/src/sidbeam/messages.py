@@ -110,6 +110,9 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
             r"logits has rows for \1 slots, expected \2: reshape the rows of all beams to [slots, beams, columns],"
             r" logits.reshape(\2, -1, logits.shape[-1]), or say by row_map which row is whose",
         ),
+        (r"^(data lies at .*, expected a multiple of \d+), or residency COPY", r"\1, or copy=True"),
+        (r"^request\.positions is (\d+), expected", r"tokens has \1 positions, expected"),
+        (r"(: not a sidbeam index, which begins with .*)", r"\1: Index.from_file reads catalogues"),
         (r"(^|^\w+: )tensor\.", r"\1"),
         (r"\bvocabulary\.levels is (\d+), expected (\d+)", r"vocabulary has offsets of \1 levels, expected \2"),
         (

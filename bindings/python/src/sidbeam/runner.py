@@ -283,7 +283,8 @@ class Runner(Handle):
     def cancel(self, request: Union[int, Future[Result]]) -> None:
         """Ends a request, given its future or its number, as :class:`Cancelled`: a waiting one now, a running one at
         its next level. One that is done stays so."""
-        _native.flat_runner_cancel(self._handle, getattr(request, "request", request))
+        number = integer(getattr(request, "request", request), "request")
+        _native.flat_runner_cancel(self._handle, number)
 
     def drain(self, timeout_us: int = 0) -> bool:
         """Waits until no request waits or runs, at most so many microseconds (0: no limit); whether that is so."""
