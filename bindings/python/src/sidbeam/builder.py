@@ -32,7 +32,7 @@ class Builder(Build):
     __slots__ = ()
 
     def add_file(self, path: Path, *, progress: Optional[Progress] = None, **options: Any) -> ImportInfo:
-        """Adds all pairs of a catalogue file, of any kind that :meth:`Index.from_file` reads; returns what it holds.
+        """Adds all pairs of a catalogue file, of any kind of :meth:`Index.from_file`; returns what was seen in it.
 
         ``options`` are those of :class:`ImportOptions`. The codes, levels and lengths are the builder's. Ids of a
         builder of "string" may be integers in the file; otherwise their type must be the builder's. Raises
