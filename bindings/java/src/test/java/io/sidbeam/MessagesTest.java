@@ -17,14 +17,16 @@ import org.junit.jupiter.api.Test;
 /** What the library says has no words of C. */
 class MessagesTest {
   private static final Pattern LITERAL = Pattern.compile("^[^#\\n]*\"((?:[^\"\\\\\\n]|\\\\.)*)\"", Pattern.MULTILINE);
-  private static final Pattern WORDS = Pattern.compile("\\bNULL\\b|SIDBEAM_(?!(?:RUNNER_)?CUDA)[A-Z_]+|sidbeam_\\w+\\(");
+  private static final Pattern WORDS =
+      Pattern.compile("\\bNULL\\b|SIDBEAM_(?!(?:RUNNER_)?CUDA)[A-Z_]+|sidbeam_\\w+\\(");
 
   @Test
   void namesAreJavas() {
     assertEquals("config.head is null, expected one", Messages.inJava("config.head is NULL, expected one"));
     assertEquals("strategy is Strategy.SORTED_TOPK (DType.F32)",
         Messages.inJava("strategy is SIDBEAM_STRATEGY_SORTED_TOPK (SIDBEAM_DTYPE_F32)"));
-    assertEquals("expected Kind or'ed, or CUDA", Messages.inJava("expected SIDBEAM_KIND_* or'ed, or SIDBEAM_DEVICE_CUDA"));
+    assertEquals("expected Kind or'ed, or CUDA",
+        Messages.inJava("expected SIDBEAM_KIND_* or'ed, or SIDBEAM_DEVICE_CUDA"));
     assertEquals("expected Index.upload() before", Messages.inJava("expected sidbeam_index_upload() before"));
     String kept = "cannot open '/srv/NULL/SIDBEAM_ID_I64' that SIDBEAM_CUDA_LIBRARY names";
     assertEquals(kept, Messages.inJava(kept));
