@@ -86,7 +86,7 @@ func TestDraftsOnADevice(t *testing.T) {
 	args := sidbeam.DraftArgs{Hidden: states, Stream: stream, Widths: []int32{1, 0, 1},
 		Constraints: []sidbeam.Constrainer{nil, two, two}}
 	_, err = there.RunOn(args)
-	fails(t, err, sidbeam.BadState, "expected sidbeam_index_upload() before")
+	fails(t, err, sidbeam.BadState, "expected Index.Upload before")
 	must(t, two.Upload(sidbeam.UploadConfig{Kinds: sidbeam.KindTrie}))
 	must(t, there.StartOn(args))
 	args.Constraints, args.Widths = nil, nil

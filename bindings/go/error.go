@@ -84,7 +84,7 @@ func (f *failure) done() error {
 		failures.Put(f)
 		return nil
 	}
-	err := &Error{Code: Code(f.code), Message: cString(f.message[:])}
+	err := &Error{Code: Code(f.code), Message: inGo(cString(f.message[:]))}
 	failures.Put(f)
 	return err
 }

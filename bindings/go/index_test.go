@@ -193,7 +193,7 @@ func TestOpenMemory(t *testing.T) {
 	_, err = sidbeam.OpenMemory(data, sidbeam.OpenConfig{})
 	fails(t, err, sidbeam.Corrupt, "wrong magic: not a sidbeam index")
 	_, err = sidbeam.OpenMemory(nil, sidbeam.OpenConfig{})
-	fails(t, err, sidbeam.InvalidArgument, "data is NULL, expected an object")
+	fails(t, err, sidbeam.InvalidArgument, "data is nil, expected an object")
 	_, err = sidbeam.OpenMemory(data, sidbeam.OpenConfig{Residency: sidbeam.ResidencyLock})
 	fails(t, err, sidbeam.InvalidArgument, "Residency is 2")
 }

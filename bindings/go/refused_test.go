@@ -33,7 +33,7 @@ func TestBadCatalogues(t *testing.T) {
 		{sidbeam.Pairs{Codes: []int32{0, 1}, IDs: []int64{1, 2}}, "IDs has 2 elements, expected 1"},
 		{sidbeam.Pairs{Codes: []int32{0, 1}, Lengths: []int32{1}}, "lengths: row 0 has 1 codes, expected 2"},
 		{sidbeam.Pairs{Codes: []int32{0, 1}, Priorities: []int64{}}, "Priorities has 0 elements, expected 1"},
-		{sidbeam.Pairs{Codes: []int32{0, 1}, Names: []string{"a"}}, "id_type is not SIDBEAM_ID_STRING"},
+		{sidbeam.Pairs{Codes: []int32{0, 1}, Names: []string{"a"}}, "id_type is not IDString"},
 		{sidbeam.Pairs{Codes: []int32{0, 1}, IDs: []int64{1}, Names: []string{"a"}}, "IDs and Names are both given"},
 	} {
 		fails(t, builder.Add(bad.pairs), sidbeam.InvalidArgument, bad.text)
@@ -55,7 +55,7 @@ func TestBadSessions(t *testing.T) {
 		code   sidbeam.Code
 		text   string
 	}{
-		{sidbeam.SessionConfig{}, sidbeam.InvalidArgument, "config.constraint is NULL, expected a constraint"},
+		{sidbeam.SessionConfig{}, sidbeam.InvalidArgument, "config.constraint is nil, expected a constraint"},
 		{sidbeam.SessionConfig{Constraint: index, Beams: 5000}, sidbeam.InvalidArgument, "beams is 5000"},
 		{sidbeam.SessionConfig{Constraint: index, Beams: 1<<32 + 2}, sidbeam.InvalidArgument, "beams is 2147483647"},
 		{sidbeam.SessionConfig{Constraint: index, Slots: math.MinInt64}, sidbeam.InvalidArgument, "slots is -2147483648"},
@@ -74,7 +74,7 @@ func TestBadSessions(t *testing.T) {
 	_, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{})
 	fails(t, err, sidbeam.InvalidArgument, "config.constraint_count is 0, expected 1..")
 	_, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{nil}})
-	fails(t, err, sidbeam.InvalidArgument, "config.constraints[0] is NULL, expected a constraint")
+	fails(t, err, sidbeam.InvalidArgument, "config.constraints[0] is nil, expected a constraint")
 	_, err = sidbeam.NewRuntime(sidbeam.RuntimeConfig{CPUTarget: "z80"})
 	fails(t, err, sidbeam.Unsupported, "config.cpu_target is \"z80\"")
 }

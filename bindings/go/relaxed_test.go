@@ -86,7 +86,7 @@ func TestRelaxedRefuses(t *testing.T) {
 	}{
 		{draw(plain, []float32{0, float32(math.NaN())}, 1), "args.log_probs[1] is nan"},
 		{draw(plain, p, 0), "args.draws is 0"},
-		{draw(plain, nil, 1), "args.log_probs is NULL"},
+		{draw(plain, nil, 1), "args.log_probs is nil"},
 		{draw(sidbeam.Relaxed{Level: 255}, p, 1), "args.level is 255"},
 		{verify(plain, p, p[:2], 1, 0), "draft has 2 elements, expected 3, as target"},
 		{verify(plain, p, p, 1, 3), "args.drafts[0] is 3, expected 0..2"},

@@ -106,15 +106,15 @@ func TestBadSampling(t *testing.T) {
 		sampling sidbeam.Sampling
 		text     string
 	}{
-		{session, sidbeam.Sampling{}, "sampling is NULL, expected seeds and requests in mode SAMPLE"},
-		{session, sidbeam.Sampling{Seeds: two}, "sampling.requests is NULL, expected an array"},
+		{session, sidbeam.Sampling{}, "sampling is nil, expected seeds and requests in mode SAMPLE"},
+		{session, sidbeam.Sampling{Seeds: two}, "sampling.requests is nil, expected an array"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: []int64{1}}, "requests has 1 elements, expected at least 2"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: two, Draws: []int64{1, 2, 3}}, "draws has 3 elements, expected at"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: two, DrawStride: 1}, "draw_stride is 1, expected 0 or at least 2"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: two, DrawStride: -1}, "draw_stride is -1, expected 0"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: two, TopPs: []float32{1, 0}}, "top_ps[1] is 0, expected a number"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: two, TopKs: []int32{-1, 0}}, "top_ks[0] is -1, expected at least 1"},
-		{search, sidbeam.Sampling{Seeds: two}, "sampling is given, expected NULL in mode SEARCH"},
+		{search, sidbeam.Sampling{Seeds: two}, "sampling is given, expected nil in mode SEARCH"},
 	} {
 		fails(t, bad.session.Start(sidbeam.StartArgs{Sampling: bad.sampling}), sidbeam.InvalidArgument, bad.text)
 	}

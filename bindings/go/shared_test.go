@@ -320,9 +320,9 @@ func (w *world) refused(r record) {
 		w.Fatalf("refused: a call %q, expected one of the session's", call)
 	}
 	var failed *sidbeam.Error
-	if !errors.As(err, &failed) || int(failed.Code) != one(w, r, "want_code") ||
-		failed.Message != texts(w, r, "want_message")[0] {
-		w.Errorf("refused: expected code %d, %q, got %v", one(w, r, "want_code"), texts(w, r, "want_message")[0], err)
+	code, message := one(w, r, "want_code"), sidbeam.InGo(texts(w, r, "want_message")[0])
+	if !errors.As(err, &failed) || int(failed.Code) != code || failed.Message != message {
+		w.Errorf("refused: expected code %d, %q, got %v", code, message, err)
 	}
 }
 

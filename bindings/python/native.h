@@ -7,16 +7,19 @@
 /* errors.make(code, message) of the Python layer, which picks the class. */
 static PyObject* py_make_error;
 
-static void py_raise(int32_t code, const char* message) {
+static void py_raise_as(int32_t code, const char* message, int wrong_type) {
   /* A truncated message may end within a character. */
   PyObject* text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
-  PyObject* error =
-      text == NULL || py_make_error == NULL ? NULL : PyObject_CallFunction(py_make_error, "iO", code, text);
+  PyObject* error = text == NULL || py_make_error == NULL
+                        ? NULL
+                        : PyObject_CallFunction(py_make_error, "iOi", code, text, wrong_type);
   if (error != NULL) PyErr_SetObject((PyObject*)Py_TYPE(error), error);
   if (error == NULL && !PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, message);
   Py_XDECREF(error);
   Py_XDECREF(text);
 }
+
+static void py_raise(int32_t code, const char* message) { py_raise_as(code, message, 0); }
 
 #if defined(__GNUC__)
 __attribute__((format(printf, 1, 2)))
@@ -31,6 +34,15 @@ py_invalid(const char* format, ...) {
   PyErr_Clear();
   py_raise(SIDBEAM_INVALID_ARGUMENT, message);
   return 0;
+}
+
+/* An argument of another type than is expected: errors.WrongType. */
+static void py_wrong_type(PyObject* object, const char* name, const char* expected) {
+  char message[504];
+  snprintf(message, sizeof(message), "%s is %s, expected %s", name,
+           object == Py_None ? "None" : Py_TYPE(object)->tp_name, expected);
+  PyErr_Clear();
+  py_raise_as(SIDBEAM_INVALID_ARGUMENT, message, 1);
 }
 
 /* Handles are capsules: the destructor of the box belongs to the object itself, so that neither an exception nor the
@@ -64,7 +76,7 @@ static int py_handle(PyObject* object, const char* name, flat_handle** out) {
   if (object == Py_None) return 1;
   *out = (flat_handle*)PyCapsule_GetPointer(object, py_handle_name);
   if (*out != NULL) return 1;
-  PyErr_Format(PyExc_TypeError, "%s is %s, expected an object of sidbeam", name, Py_TYPE(object)->tp_name);
+  py_wrong_type(object, name, "an object of sidbeam");
   return 0;
 }
 
@@ -72,7 +84,7 @@ static int py_integer(PyObject* object, const char* name, int64_t low, int64_t h
   int overflow = 0;
   PyObject* number = PyNumber_Index(object);
   if (number == NULL) {
-    PyErr_Format(PyExc_TypeError, "%s is %s, expected an integer", name, Py_TYPE(object)->tp_name);
+    py_wrong_type(object, name, "an integer");
     return 0;
   }
   *out = PyLong_AsLongLongAndOverflow(number, &overflow);
@@ -83,11 +95,12 @@ static int py_integer(PyObject* object, const char* name, int64_t low, int64_t h
 
 static int py_float(PyObject* object, const char* name, float* out) {
   const double number = PyFloat_AsDouble(object);
+  *out = (float)number;
   if (number == -1.0 && PyErr_Occurred()) {
-    PyErr_Format(PyExc_TypeError, "%s is %s, expected a number", name, Py_TYPE(object)->tp_name);
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) return py_invalid("%s is out of range, expected a number", name);
+    py_wrong_type(object, name, "a number");
     return 0;
   }
-  *out = (float)number;
   return 1;
 }
 
@@ -101,9 +114,9 @@ static int py_text(PyObject* object, const char* name, const char** out) {
     bytes = PyBytes_GET_SIZE(object);
   } else if (PyUnicode_Check(object)) {
     *out = PyUnicode_AsUTF8AndSize(object, &bytes);
-    if (*out == NULL) return 0;
+    if (*out == NULL) return py_invalid("%s is no text: it has surrogates", name);
   } else {
-    PyErr_Format(PyExc_TypeError, "%s is %s, expected a str", name, Py_TYPE(object)->tp_name);
+    py_wrong_type(object, name, "a str");
     return 0;
   }
   if (strlen(*out) == (size_t)bytes) return 1;
@@ -115,7 +128,7 @@ static const Py_buffer py_no_buffer;
 /* An object's buffer; 0 with an exception that names the argument. */
 static int py_buffer(PyObject* object, const char* name, int flags, Py_buffer* buffer) {
   if (!PyObject_CheckBuffer(object)) {
-    PyErr_Format(PyExc_TypeError, "%s is %s, expected an array", name, Py_TYPE(object)->tp_name);
+    py_wrong_type(object, name, "an array");
     return 0;
   }
   if (PyObject_GetBuffer(object, buffer, flags) == 0) return 1;

@@ -70,6 +70,24 @@ static PyObject* py_ask_dlpack(PyObject* object, int on_cuda, int versioned) {
   return py_ask_dlpack(object, on_cuda, 0);
 }
 
+/* What an object's own methods raised, as an exception that names the argument; NULL. A BufferError stays, which by
+ * DLPack says what the caller can do, and so does what is no mistake. */
+static const sidbeam_dl_tensor* py_no_dlpack(const char* name) {
+  PyObject *type, *value, *trace, *text;
+  if (!PyErr_ExceptionMatches(PyExc_Exception) || PyErr_ExceptionMatches(PyExc_BufferError) ||
+      PyErr_ExceptionMatches(PyExc_MemoryError))
+    return NULL;
+  PyErr_Fetch(&type, &value, &trace);
+  text = value == NULL ? NULL : PyObject_Str(value);
+  (void)py_invalid("%s cannot be read by DLPack: %s", name,
+                   text == NULL || PyUnicode_AsUTF8(text) == NULL ? "it does not say why" : PyUnicode_AsUTF8(text));
+  Py_XDECREF(text);
+  Py_XDECREF(type);
+  Py_XDECREF(value);
+  Py_XDECREF(trace);
+  return NULL;
+}
+
 /* Its tensor too; *capsule holds it. NULL with an exception. */
 static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, int writable, PyObject** capsule) {
   static PyObject *device_name, *method_name;
@@ -86,10 +104,10 @@ static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, in
   if (device != NULL && PyTuple_Check(device) && PyTuple_GET_SIZE(device) == 2)
     type = PyLong_AsLong(PyTuple_GET_ITEM(device, 0));
   Py_XDECREF(device);
-  if (device == NULL || PyErr_Occurred()) return NULL;
+  if (device == NULL || PyErr_Occurred()) return py_no_dlpack(name);
   *capsule = type == PY_CUDA || writable ? py_ask_dlpack(object, type == PY_CUDA, writable)
                                          : PyObject_CallMethodNoArgs(object, method_name);
-  if (*capsule == NULL) return NULL;
+  if (*capsule == NULL) return py_no_dlpack(name);
   if (PyCapsule_IsValid(*capsule, "dltensor_versioned")) {
     versioned = (py_versioned_tensor*)PyCapsule_GetPointer(*capsule, "dltensor_versioned");
     if (versioned->major <= 1 && !(writable && (versioned->flags & 1u))) return &versioned->tensor;
@@ -101,7 +119,7 @@ static const sidbeam_dl_tensor* py_dlpack(PyObject* object, const char* name, in
     return NULL;
   }
   managed = PyCapsule_GetPointer(*capsule, "dltensor");
-  return managed == NULL ? NULL : &((py_managed_tensor*)managed)->tensor;
+  return managed == NULL ? py_no_dlpack(name) : &((py_managed_tensor*)managed)->tensor;
 }
 
 /* 1 if the object's type describes it in C, without a capsule: that takes 0.9 us of a small step with PyTorch where a
@@ -154,6 +172,9 @@ static int py_buffer_tensor(const Py_buffer* buffer, const char* name, int bfloa
 static int py_take_buffer(PyObject* object, const char* name, int writable, py_rows* out, int* bfloat16) {
   const int flags = PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0);
   *bfloat16 = 0;
+  if (strcmp(Py_TYPE(object)->tp_name, "MaskedArray") == 0)
+    return py_invalid("%s is a masked array, whose mask no step heeds, expected a plain one: %s.filled(..)", name,
+                      name);
   if (PyObject_GetBuffer(object, &out->buffer, flags | PyBUF_FORMAT) == 0) return 1;
   PyErr_Clear();
   *bfloat16 = py_is_bfloat16(object); /* NumPy has no format letter for it */
@@ -184,8 +205,7 @@ static int py_rows_of(PyObject* object, const char* name, int writable, py_rows*
     tensor = py_dlpack(object, name, writable, &out->capsule);
     if (tensor == NULL) return 0;
   } else {
-    PyErr_Format(PyExc_TypeError, "%s is %s, expected an array: the buffer protocol or DLPack", name,
-                 Py_TYPE(object)->tp_name);
+    py_wrong_type(object, name, "an array: the buffer protocol or DLPack");
     return 0;
   }
   if (sidbeam_rows_from_dlpack(tensor, &out->rows, &err) != SIDBEAM_OK) return py_invalid("%s: %s", name, err.message);

@@ -95,7 +95,7 @@ def test_columns_per_level() -> None:
         index = sidbeam.Index.build(data, levels=levels, id_type="i64")
         assert index.to_bytes() == expected()
     assert sidbeam.Index.build(data, levels="c").info.id_type == sidbeam.IdType.U64
-    with pytest.raises(sidbeam.InvalidArgument, match="levels has|level_prefix is 'x', expected columns"):
+    with pytest.raises(sidbeam.InvalidArgument, match="levels has|levels is 'x', expected columns"):
         sidbeam.Index.build(data, levels="x")
 
 
@@ -300,5 +300,21 @@ def test_files_that_are_none_of_these(tmp_path: Path) -> None:
     with pytest.raises(sidbeam.IOFailure, match="cannot open .*none.parquet.: No such file"):
         sidbeam.Index.from_file(tmp_path / "none.parquet")
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing that follows")
-    with pytest.raises((pa.ArrowInvalid, OSError)):
-        sidbeam.Index.from_file(tmp_path / "a.parquet")
+    for begin in (b"PAR1", b"ARROW1\0\0", b"\xff\xff\xff\xff"):
+        (tmp_path / "a.parquet").write_bytes(begin + b" and nothing that follows")
+        with pytest.raises(sidbeam.Corrupt, match="a.parquet' cannot be read: "):
+            sidbeam.Index.from_file(tmp_path / "a.parquet")
+    sidbeam.Index.build(SIDS, path=tmp_path / "a.sidx")
+    with pytest.raises(sidbeam.InvalidArgument, match="a.sidx' is an index, expected a catalogue: Index.open opens it"):
+        sidbeam.Index.from_file(tmp_path / "a.sidx")
+
+
+def test_builders_take_files_of_tables(tmp_path: Path) -> None:
+    path = parquet(tmp_path / "items", table(ids=NAMES, priority=RANKS))
+    codes = [1 + max(sid[level] for sid in SIDS) for level in range(3)]
+    with sidbeam.Builder(codes, id_type="string") as builder:
+        seen = builder.add_file(path)
+        assert (seen.format, seen.rows, seen.codes, seen.id_type) == ("arrow", 6, tuple(codes), sidbeam.IdType.STRING)
+        assert builder.finish().to_bytes() == expected(ids=NAMES, priorities=RANKS)
+    with sidbeam.Builder(codes) as builder, pytest.raises(sidbeam.InvalidArgument, match="format is 'csv', expected"):
+        builder.add_file(path, format="csv")

@@ -54,10 +54,11 @@ LOGITS = [
     (zeros(0, 4), sidbeam.InvalidArgument, "logits has 0 rows, expected at least 2"),
     (zeros(2, 0), sidbeam.InvalidArgument, "logits has 0 columns, expected at least 4"),
     (zeros(3, 2, 4), sidbeam.InvalidArgument, "logits has rows for 3 slots, expected 1: reshape"),
-    (None, TypeError, "logits is NoneType, expected an array"),
+    (None, TypeError, "logits is None, expected an array"),
     ([[1.0] * 4] * 2, TypeError, "logits is list, expected an array"),
     ("text", TypeError, "logits is str, expected an array"),
     (b"12345678", sidbeam.InvalidArgument, "logits has elements of format 'B'"),
+    (np.ma.array(zeros(2, 4), mask=[[1, 0, 0, 0]] * 2), sidbeam.InvalidArgument, "logits is a masked array"),
     (NoLastAxis(), sidbeam.InvalidArgument, r"logits has columns 2 elements apart"),
     (Unwilling(), BufferError, "requires grad"),
 ]
@@ -120,7 +121,7 @@ CALLS: list[tuple[Callable[[sidbeam.Session], object], type[Exception], str]] = 
     (
         lambda s: s.step(zeros(2, 4), inverse_temperature="1"),
         TypeError,
-        "inverse_temperature is str, expected a number",
+        "inverse_temperature is str, expected an array or a list",
     ),
     (lambda s: s.step(zeros(2, 4), stream="x"), TypeError, "stream is str, expected an int or a stream"),
     (lambda s: s.start([0, 0]), sidbeam.InvalidArgument, "count is 2, expected 0..1"),
@@ -216,7 +217,7 @@ def test_steps_at_the_wrong_time(index: sidbeam.Index) -> None:
         (dict(normalization=9), sidbeam.InvalidArgument, "Normalization is 9"),
         (dict(device="tpu"), sidbeam.InvalidArgument, "device is 'tpu', expected 'cpu', 'cuda' or 'cuda:N'"),
         (dict(device="cuda:x"), sidbeam.InvalidArgument, "device is 'cuda:x'"),
-        (dict(vocabulary=sidbeam.Vocabulary([1])), sidbeam.InvalidArgument, "vocabulary.levels is 1, expected 2"),
+        (dict(vocabulary=sidbeam.Vocabulary([1])), sidbeam.InvalidArgument, "vocabulary has offsets of 1 levels, exp"),
         (
             dict(vocabulary=sidbeam.Vocabulary(maps=[[0], None])),
             sidbeam.InvalidArgument,
@@ -259,7 +260,7 @@ def test_constraint_set_calls(index: sidbeam.Index) -> None:
         (lambda: constraints.topk(zeros(2, 4), states, 0), "k is 0, expected 1..16777216"),
         (lambda: constraints.topk(zeros(2, 4), states.astype(F32), 1), "states has dtype float32, expected int64"),
         (lambda: constraints.advance(states, [1, 2], parents=[0]), r"parents has shape \(1,\), expected \(2,\)"),
-        (lambda: constraints.bitmask(states, out=np.zeros((2, 0), np.int32)), "words_per_row is 0, expected at least"),
+        (lambda: constraints.bitmask(states, out=np.zeros((2, 0), np.int32)), "words is 0, expected at least"),
         (lambda: sidbeam.ConstraintSet([]), "constraints is empty"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=message):
@@ -304,7 +305,7 @@ def test_lists_that_are_no_arrays_of_numbers(session: sidbeam.Session, index: si
         lambda: sidbeam.Session(index, beams=2, vocabulary=sidbeam.Vocabulary(odd)),
         lambda: sidbeam.Index.build([(0, 1)], codes=odd),
     ):
-        with pytest.raises(sidbeam.InvalidArgument, match="has dtype|is no array of numbers|has shape"):
+        with pytest.raises(sidbeam.InvalidArgument, match="has dtype|is no array of numbers|has shape|expected an?"):
             call()
 
 

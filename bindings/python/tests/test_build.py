@@ -75,7 +75,7 @@ def test_refused_options() -> None:
             sidbeam.Builder(**options)
     with pytest.raises(sidbeam.InvalidArgument, match="the catalogue is empty"):
         sidbeam.Builder([4]).finish()
-    with pytest.raises(MemoryError, match="the build needs about .* bytes, memory_limit_bytes is 64"):
+    with pytest.raises(MemoryError, match="the build needs about .* bytes, memory_limit is 64"):
         sidbeam.Index.build(np.zeros((1000, 2), np.int32), range(1000), memory_limit=64)
 
 

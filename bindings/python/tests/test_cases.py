@@ -143,6 +143,8 @@ class Replay:
             collisions=scalar(f, "collisions"),
         )
         ids = f.get("names", f.get("ids"))
+        if ids is not None and scalar(f, "id_type") == sidbeam.IdType.U64:
+            ids = ids.view(np.uint64)
         sids = matrix(f, "sids", len(f["codes"]))
         builder.add(sids, ids, lengths=f.get("lengths"), priorities=f.get("priorities"))
         index = builder.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -150,10 +151,31 @@ def test_polars() -> None:
         (RAGGED, {"lengths": [3, 1, 2]}, "expected a matrix where lengths are given"),
         (RAGGED, {"variable_length": False}, "different lengths"),
         (SIDS, {"ids": [1.5, 2, 3]}, "ids has dtype float64, expected int64"),
-        (SIDS, {"ids": ["a", "b", "c"], "id_type": "i64"}, "ids has dtype <U1, expected int64"),
+        (SIDS, {"ids": ["a", "b", "c"], "id_type": "i64"}, 'ids are text, expected integers with id_type="i64"'),
+        (SIDS, {"ids": [1, None, 3]}, r"ids\[1\] is None, expected an integer"),
+        (SIDS, {"ids": [1, 2**70, 3]}, r"ids\[1\] is 1180591620717411303424, out of the range of int64"),
+        (SIDS, {"ids": ["a", None, "c"]}, r"ids\[1\] is None, expected a str, bytes or an integer"),
+        (SIDS, {"ids": ["a", "\ud800", "c"]}, r"ids\[1\] is '\\ud800', which is no text: it has surrogates"),
+        (SIDS, {"ids": np.array([1, 2, -3]), "id_type": "u64"}, "ids has values out of the range of uint64"),
+        (SIDS, {"ids": np.array([1, 2, 2**63], np.uint64), "id_type": "i64"}, "ids has values out of the range of int"),
+        (SIDS, {"ids": np.ma.array([1, 2, 3], mask=[0, 1, 0])}, "ids is a masked array that hides values, expected"),
+        (np.ma.array([[0, 1], [2, 3]], mask=[[0, 0], [0, 1]]), {}, "sids is a masked array that hides values"),
+        ([[0, [1]], [0, [1, 2]]], {}, r"sids\[0\]\[1\] is \[1\], expected an integer"),
+        ([[0, 1], [None, 2], [3]], {"variable_length": True}, r"sids\[1\]\[0\] is None, expected an integer"),
+        ([[0, 1], None], {}, r"sids are not sequences of codes: sids\[1\] is None"),
     ],
-    ids=range(19),
+    ids=range(30),
 )
 def test_what_is_no_catalogue(sids: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(sidbeam.InvalidArgument, match=message):
         sidbeam.Index.build(sids, **options)
+
+
+def test_what_has_other_types_than_arrays() -> None:
+    same(sidbeam.Index.build(tuple(map(list, SIDS))), SIDS)
+    same(sidbeam.Index.build(sid for sid in SIDS), SIDS)
+    same(sidbeam.Index.build(np.array(SIDS, object), np.array([7, 8, 9], object)), SIDS, [7, 8, 9])
+    same(sidbeam.Index.build(np.ma.array(SIDS)), SIDS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        same(sidbeam.Index.build(np.matrix(SIDS)), SIDS)

@@ -113,7 +113,7 @@ def test_an_integer_beyond_the_ids_is_no_other_id(dtype: type, outside: list[int
     for item in outside:
         with pytest.raises(sidbeam.InvalidArgument, match=what):
             index.find_item(item)
-    with pytest.raises(TypeError, match="'float' object cannot be interpreted as an integer"):
+    with pytest.raises(TypeError, match="item is float, expected a str, bytes or an integer"):
         index.find_item(7.0)
     assert index.find_item(np.int32(7)) == 2
 
@@ -189,11 +189,11 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         sidbeam.Index.open(tmp_path)
     text = tmp_path / "text"
     text.write_text("hello" * 100)
-    with pytest.raises(sidbeam.Corrupt, match="text': wrong magic: not a sidbeam index"):
+    with pytest.raises(sidbeam.Corrupt, match="wrong magic: not a sidbeam index, .*: Index.from_file reads catalogues"):
         sidbeam.Index.open(text)
     with pytest.raises(sidbeam.IOFailure, match="cannot create .*where.sidx': No such file"):
         sidbeam.Index.build(SIDS, path=tmp_path / "no" / "where.sidx")
-    with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
+    with pytest.raises(TypeError, match="path is int, expected a str, bytes or os.PathLike"):
         sidbeam.Index.open(7)  # type: ignore[arg-type]
     with pytest.raises(sidbeam.InvalidArgument, match="path holds a NUL"):
         sidbeam.Index.open("a\0b")

@@ -4,6 +4,8 @@ SPDX-License-Identifier: Apache-2.0"""
 from __future__ import annotations
 
 import ast
+import dataclasses
+import inspect
 import json
 import pathlib
 import re
@@ -40,6 +42,45 @@ def test_every_message_of_the_library_is_in_pythons_words() -> None:
     in_c = [text for text in found if C_WORDS.search(text) and not text.endswith(".cc")]
     assert len(in_c) > 200
     assert [(text, in_python(text)) for text in in_c if C_WORDS.search(in_python(text))] == []
+
+
+def library_messages():
+    """As Python shows them, of the library and the importers."""
+    for folder in ("runtime", "bindings/flat", "bindings/import", "include"):
+        for path in (ROOT / folder).rglob("*"):
+            if path.suffix in (".cc", ".h") and "cuda" not in path.parts:
+                yield from map(in_python, literals(path))
+
+
+def names_of_the_package() -> set[str]:
+    """Of what it exports: parameters, methods, fields."""
+    names = {field.name for field in dataclasses.fields(sidbeam.ImportOptions)}
+    for thing in vars(sidbeam).values():
+        names |= set(dir(thing)) if inspect.isclass(thing) else set()
+        members = [getattr(thing, name) for name in dir(thing)] if inspect.isclass(thing) else [thing]
+        for function in members:
+            if inspect.isfunction(function) or inspect.ismethod(function):
+                names |= set(inspect.signature(function).parameters)
+    return names
+
+
+#: what only hosts in C have or Python's layer makes, builds that do not fit, columns, strategies and others' words
+NOT_PYTHONS = set(
+    "shared_kv kv_dtype run_tree request_threads child_offsets row_offsets slot_stride row_stride abi_version"
+    " struct_size semantic_id semantic_ids token_ids sorted_topk hash_final n_buffers n_children libsidbeam_import"
+    " libsidbeam_runner data_offsets weight_map adapter_config pytorch_model from_pretrained save_pretrained"
+    " merge_and_unload savez_compressed".split()
+)
+
+
+@pytest.mark.skipif(not (ROOT / "runtime").is_dir(), reason="the sources are not beside the tests")
+def test_every_argument_that_a_message_names_is_one_of_pythons() -> None:
+    known = names_of_the_package() | NOT_PYTHONS
+    assert {"begin_tokens", "memory_limit", "inverse_temperature", "token_pattern"} <= known
+    texts = [text for text in library_messages() if "%" in text or "expected" in text]
+    named = [(word, text) for text in texts for word in re.findall(r"\b[a-z]+_[a-z_]+\b", text)]
+    assert len(named) > 100
+    assert [(word, text) for word, text in named if word not in known] == []
 
 
 def test_every_message_of_the_package_is_in_pythons_words() -> None:
@@ -118,14 +159,18 @@ BUILD = sidbeam.Index.build
             lambda: sidbeam.Session(BUILD([[0, 1]]), vocabulary=[1, 2]),
             "vocabulary is list, expected a Vocabulary: Vocabulary(offsets=[..])",
         ),
-        (lambda: slots(1).start(prefixes=[0, 1]), "prefixes are not sequences of codes, expected a sequence of codes"),
+        (lambda: slots(1).start(prefixes=[0, 1]), "prefixes are not sequences of codes: prefixes[0] is 0, expected"),
         (lambda: slots(1).start(prefixes=[[0], [1]]), "prefixes has 2 sequences, expected 1, one per slot that starts"),
         (lambda: slots(1).start(prefixes=np.zeros((1, 1, 1), int)), "prefixes have shape (1, 1, 1), expected a seq"),
-        (lambda: sidbeam.ConstraintSet(BUILD([[0, 1]])).prefixes([0]), "prefixes are not sequences of codes, expected"),
+        (lambda: sidbeam.ConstraintSet(BUILD([[0, 1]])).prefixes([0]), "prefixes are not sequences of codes: prefixes"),
         (lambda: BUILD([[0, 1]], kinds=99), "kinds is 99, expected members of sidbeam.Kind or'ed"),
         (
             lambda: sidbeam.Session(BUILD([[0, 1]]), strategy="sorted"),
             "constraint has no columns, expected an index built with kinds sorted for strategy sorted",
+        ),
+        (
+            lambda: sidbeam.Index.from_buffer(np.frombuffer(BUILD([[0, 1]]).to_bytes() + b"1", np.uint8)[1:]),
+            "data lies at .*, expected a multiple of 64, or copy=True",
         ),
         (lambda: BUILD([[0, 1]], ["a"]).find_item(3), "item is an integer, expected a str: the ids of this index are"),
     ],

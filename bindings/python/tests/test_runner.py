@@ -152,7 +152,7 @@ def test_bad_requests_touch_no_other(runner: sidbeam.Runner) -> None:
         ),
         ([[[1]]], {}, sidbeam.InvalidArgument, "expected .positions,. or .positions, group."),
         ([0.5], {}, sidbeam.InvalidArgument, "tokens has dtype float64, expected int32"),
-        (HISTORY * 100, {}, sidbeam.InvalidArgument, "600, expected"),
+        (HISTORY * 100, {}, sidbeam.InvalidArgument, "tokens has 600 positions, expected"),
         (HISTORY, {"beams": 6}, sidbeam.InvalidArgument, "beams is 6"),
         (HISTORY, {"deadline_us": -1}, sidbeam.DeadlineExceeded, "deadline_us is -1"),
         (HISTORY, {"constraint": 3}, sidbeam.InvalidArgument, "expected an Index or a Constraint"),

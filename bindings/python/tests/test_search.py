@@ -225,10 +225,10 @@ def test_settings_of_slots_and_steps(index: sidbeam.Index, start: dict, step: di
 def test_settings_that_cannot_be(index: sidbeam.Index) -> None:
     session = sidbeam.Session(index, slots=2, beams=2)
     for call, message in (
-        (lambda: session.start(inverse_temperature=-1), r"inverse_temperatures\[0\] is -1"),
-        (lambda: session.start(soft_cap=[1, np.nan]), r"soft_caps\[1\] is -?nan"),
+        (lambda: session.start(inverse_temperature=-1), r"inverse_temperature\[0\] is -1"),
+        (lambda: session.start(soft_cap=[1, np.nan]), r"soft_cap\[1\] is -?nan"),
         (lambda: session.start(soft_cap=[1]), r"soft_cap has shape \(1,\), expected \(2,\)"),
-        (lambda: session.start(soft_cap="x"), "soft_cap has dtype"),
+        (lambda: session.start(soft_cap="x"), "soft_cap is str, expected"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=message):
             call()
@@ -313,7 +313,7 @@ def test_widths_per_level(index: sidbeam.Index) -> None:
     for widths, message in (
         ([[1, 2], [3, 4]], r"widths\[1\]\[1\] is 4, expected 1..3"),
         (np.ones((3, 2), np.int32), r"widths has shape \(3, 2\), expected \(2, 2\)"),
-        ([[1, 1, 1]], "width_levels is 3, expected 0..2"),
+        ([[1, 1, 1]], "the number of levels of widths is 3, expected 0..2"),
     ):
         with pytest.raises(sidbeam.InvalidArgument, match=message):
             session.start(widths=widths)

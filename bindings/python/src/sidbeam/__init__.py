@@ -66,6 +66,7 @@ from .errors import (
     QueueFull,
     SidbeamError,
     Unsupported,
+    WrongType,
 )
 from .hidden import HiddenPath, HiddenStats, HiddenStep, OutputLayer
 from .importing import ImportInfo, ImportOptions
@@ -177,6 +178,7 @@ __all__ = [
     "Verify",
     "Vocabulary",
     "Weights",
+    "WrongType",
     "cpu_target",
     "disc",
     "inspect_arrow",

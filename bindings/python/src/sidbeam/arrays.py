@@ -5,13 +5,15 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+import numbers
+from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _native
+from .checks import kind_of, shown, size_of
 from .enums import DType, member
-from .errors import InvalidArgument
+from .errors import InvalidArgument, WrongType
 
 _DLPACK_CUDA = 2
 _HOST_KINDS, _CUDA_KINDS = (1, 3), (_DLPACK_CUDA, 13)  # DLPack's; pinned and managed memory included
@@ -29,36 +31,95 @@ def host(value: Any, dtype: Any, name: str) -> np.ndarray:
         return value
     if not isinstance(value, np.ndarray) and hasattr(value, "__dlpack__"):
         value = from_dlpack(value, name)
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise InvalidArgument(f"{name} is no array of numbers: {error}") from None
+    array = plain_array(value, name)
     if array.dtype == dtype:
         return np.ascontiguousarray(array)
     wanted = np.dtype(dtype)
-    if array.size and (array.dtype.kind not in "iufb" or (wanted.kind == "i" and array.dtype.kind == "f")):
+    if array.dtype == object:
+        given = unboxed(array.ravel().tolist(), wanted, name, _place_in(array.shape))
+        array = np.array(given, wanted).reshape(array.shape)
+    if array.size and wanted.kind in "iu" and array.dtype.kind == "f":
+        raise InvalidArgument(
+            f"{name} has dtype {array.dtype}, expected {wanted}: where all are whole, {name}.astype(np.{wanted})"
+        )
+    if array.size and array.dtype.kind not in "iufb":
         raise InvalidArgument(f"{name} has dtype {array.dtype}, expected {wanted}")
-    converted = array.astype(wanted)
-    if wanted.kind == "i" and array.size and not np.array_equal(converted, array):
-        raise InvalidArgument(f"{name} has values out of the range of {wanted}")
-    return np.ascontiguousarray(converted)
+    if wanted.kind in "iu" and array.size:
+        limits = np.iinfo(wanted)
+        if int(array.min()) < limits.min or int(array.max()) > limits.max:
+            raise InvalidArgument(f"{name} has values out of the range of {wanted}")
+    return np.ascontiguousarray(array.astype(wanted))
+
+
+def vector(value: Any, dtype: Any, name: str) -> np.ndarray:
+    """The same of one dimension; a number is an array of one."""
+    array = np.atleast_1d(host(value, dtype, name))
+    if array.ndim != 1:
+        raise InvalidArgument(f"{name} has shape {array.shape}, expected one dimension")
+    return array
+
+
+def each(value: Any, count: int, dtype: Any, name: str) -> np.ndarray:
+    """[count] from one number for all of them or one per each."""
+    several = host(value, dtype, name)
+    if is_one(value):
+        return np.full(count, several.flat[0], dtype)
+    expect_shape(several.shape, (count,), name)
+    return several
+
+
+def plain_array(value: Any, name: str) -> np.ndarray:
+    """NumPy's array of a value, of whatever dtype."""
+    if isinstance(value, (str, bytes)):
+        raise WrongType(f"{name} is {kind_of(value)}, expected an array or a list")
+    try:
+        array = np.asarray(value)
+    except (MemoryError, BufferError):  # the second one names its own mend
+        raise
+    except Exception as error:  # lists of different lengths; whatever its __array__ raises
+        raise InvalidArgument(f"{name} is no array of numbers: {error}") from None
+    if array.ndim == 0 and array.dtype == object:
+        raise WrongType(f"{name} is {kind_of(value)}, expected an array or a list")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
+        raise InvalidArgument(f"{name} is a masked array that hides values, expected one without: {name}.filled(..)")
+    return array
+
+
+def _place_in(shape: tuple[int, ...]) -> Callable[[int], str]:
+    """Of an element by its number, in an array."""
+    return lambda number: "".join(f"[{i}]" for i in np.unravel_index(number, shape))
+
+
+def unboxed(values: list[Any], dtype: np.dtype[Any], name: str, place: Callable[[int], str]) -> list[Any]:
+    """The same objects, all of which are numbers that the dtype holds; one that is not is named with its place."""
+    integers = dtype.kind in "iu"
+    for number, value in enumerate(values):
+        if not isinstance(value, (numbers.Integral, np.bool_) if integers else numbers.Real):
+            kind = "an integer" if integers else "a number"
+            raise InvalidArgument(f"{name}{place(number)} is {shown(value)}, expected {kind}")
+        if integers and not np.iinfo(dtype).min <= int(value) <= np.iinfo(dtype).max:
+            raise InvalidArgument(f"{name}{place(number)} is {shown(value)}, out of the range of {dtype}")
+    return values
 
 
 def is_one(value: Any) -> bool:
     """Whether it is a number rather than an array of numbers."""
-    if isinstance(value, (list, tuple)):
-        return False  # NumPy refuses to say of how many dimensions a ragged one is
-    return np.ndim(value) == 0 if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack__") else False
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return isinstance(value, (numbers.Number, np.generic))
+
+
+def shape_of(value: Any, name: str) -> tuple[int, ...]:
+    """That of an array of real numbers, or of a tensor, which is not looked into."""
+    shape = getattr(value, "shape", None)
+    return tuple(map(int, shape)) if isinstance(shape, Sequence) else real_array(value, name).shape
 
 
 def real_array(value: Any, name: str) -> np.ndarray:
     """NumPy's array of anything that is an array of real numbers, of whatever dtype."""
     if value is None:
         raise InvalidArgument(f"{name} is None, expected an array")
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError) as error:  # lists of different lengths, say
-        raise InvalidArgument(f"{name} is no array of numbers: {error}") from None
+    array = plain_array(value, name)
     if array.dtype.kind not in "iufb":
         raise InvalidArgument(f"{name} has dtype {array.dtype}, expected real numbers")
     return array
@@ -66,10 +127,23 @@ def real_array(value: Any, name: str) -> np.ndarray:
 
 def from_dlpack(value: Any, name: str) -> np.ndarray:
     """NumPy's view of a tensor of the host."""
-    place = _place(*value.__dlpack_device__())
+    place = _place(*_dlpack_device(value, name))
     if place != "cpu":
         raise InvalidArgument(f"{name} is on {place}, expected cpu")
-    return np.from_dlpack(value)
+    try:
+        return np.from_dlpack(value)
+    except BufferError:  # names its own mend: requires grad
+        raise
+    except Exception as error:  # an Arrow array with nulls, say
+        raise InvalidArgument(f"{name} cannot be read by DLPack: {error}") from error
+
+
+def _dlpack_device(value: Any, name: str) -> tuple[int, int]:
+    try:
+        kind, number = value.__dlpack_device__()
+        return int(kind), int(number)
+    except Exception as error:
+        raise InvalidArgument(f"{name} cannot be read by DLPack: {error}") from error
 
 
 def argument(value: Any, dtype: Any, name: str, device: Device, shape: Optional[tuple[int, ...]] = None) -> NativeArray:
@@ -77,7 +151,7 @@ def argument(value: Any, dtype: Any, name: str, device: Device, shape: Optional[
     if value is None:
         return None
     native: NativeArray
-    if type(value) is not np.ndarray and _is_on_cuda(value):
+    if type(value) is not np.ndarray and _is_on_cuda(value, name):
         native, given = _tensor(value, dtype, name, device)
     else:
         native = host(value, dtype, name)
@@ -91,7 +165,7 @@ def counted(value: Any, dtype: Any, name: str, device: Device) -> tuple[NativeAr
     """The same for an argument that is required; also gives its number of elements."""
     native = argument(value, dtype, name, device)
     if native is None:
-        raise TypeError(f"{name} is None, expected an array")
+        raise WrongType(f"{name} is None, expected an array")
     return native, native[1] if isinstance(native, tuple) else native.size
 
 
@@ -100,15 +174,15 @@ def expect_shape(given: tuple[int, ...], shape: tuple[int, ...], name: str) -> N
         raise InvalidArgument(f"{name} has shape {given}, expected {shape}")
 
 
-def _is_on_cuda(value: Any) -> bool:
-    return hasattr(value, "__dlpack_device__") and value.__dlpack_device__()[0] in _CUDA_KINDS
+def _is_on_cuda(value: Any, name: str) -> bool:
+    return hasattr(value, "__dlpack_device__") and _dlpack_device(value, name)[0] in _CUDA_KINDS
 
 
-def device_holding(value: Any) -> Device:
+def device_holding(value: Any, name: str) -> Device:
     """Where an array is, as :func:`device_of` has it."""
-    if type(value) is np.ndarray or not _is_on_cuda(value):
+    if type(value) is np.ndarray or not _is_on_cuda(value, name):
         return _native.SIDBEAM_DEVICE_CPU, 0
-    return _native.SIDBEAM_DEVICE_CUDA, int(value.__dlpack_device__()[1])
+    return _native.SIDBEAM_DEVICE_CUDA, _dlpack_device(value, name)[1]
 
 
 def _place(kind: int, number: int) -> str:
@@ -123,7 +197,7 @@ def _tensor(
 ) -> tuple[Address, tuple[int, ...]]:
     """Address and elements of a dense tensor in the memory of a device, and its shape."""
     if not hasattr(value, "__dlpack_device__"):
-        raise TypeError(f"{name} is {type(value).__name__}, expected an array")
+        raise WrongType(f"{name} is {type(value).__name__}, expected an array")
     address, code, bits, shape, *place = _native.describe_tensor(value, name, writable)
     if _place(*place) != device_name(device):
         raise InvalidArgument(f"{name} is on {_place(*place)}, expected {device_name(device)}")
@@ -153,7 +227,7 @@ def output(value: Any, dtype: Any, shape: tuple[int, ...], name: str, device: De
     if value is None:
         if device[0] != _native.SIDBEAM_DEVICE_CPU:
             raise InvalidArgument(f"{name} is None, expected an array on the device to write to")
-        value = np.empty(shape, dtype)
+        value = np.empty(tuple(size_of(extent, name) for extent in shape), dtype)
         return value, value
     native, given = written(value, dtype, name, device)
     if np.prod(given, dtype=np.int64) != np.prod(shape, dtype=np.int64):
@@ -170,11 +244,11 @@ def device_of(device: Any) -> Device:
     """(device_type, device_id) from None, "cpu", "cuda", "cuda:1", ("cuda", 1) or a torch.device."""
     kind, number = "cpu", 0
     if isinstance(device, tuple):
-        kind, number = device
+        kind, number = device if len(device) == 2 else ("", -1)
     elif device is not None:
         kind, _, text = str(device).partition(":")
-        number = int(text) if text.isdigit() else 0 if text == "" else -1
-    if kind not in ("cpu", "cuda") or number < 0:
+        number = int(text) if text.isascii() and text.isdigit() else 0 if text == "" else -1
+    if kind not in ("cpu", "cuda") or not isinstance(number, int) or not 0 <= number < 2**31:
         raise InvalidArgument(f"device is {device!r}, expected 'cpu', 'cuda' or 'cuda:N'")
     return (_native.SIDBEAM_DEVICE_CPU if kind == "cpu" else _native.SIDBEAM_DEVICE_CUDA), number
 
@@ -202,9 +276,9 @@ def stream_number(stream: Any) -> int:
     for attribute in ("cuda_stream", "ptr"):
         if hasattr(stream, attribute):
             return int(getattr(stream, attribute))
-    if isinstance(stream, int):
-        return stream
-    raise TypeError(f"stream is {type(stream).__name__}, expected an int or a stream of torch or CuPy")
+    if isinstance(stream, numbers.Integral):
+        return int(stream)
+    raise WrongType(f"stream is {type(stream).__name__}, expected an int or a stream of torch or CuPy")
 
 
 def summary(record: Any) -> str:

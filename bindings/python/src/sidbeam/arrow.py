@@ -12,8 +12,9 @@ import numpy as np
 
 from . import _native
 from .arrays import host
+from .checks import entries, shown
 from .enums import MAX_LEVELS, IdType
-from .errors import InvalidArgument
+from .errors import InvalidArgument, WrongType
 
 SID_NAMES = ("sid", "sids", "semantic_id", "semantic_ids", "codes", "tokens", "token_ids")
 ITEM_NAMES = ("item", "item_id", "iid", "id", "asin", "docid", "goods_id")
@@ -28,6 +29,10 @@ class Columns:
     levels: Union[None, str, Sequence[str]] = None
     item: Optional[str] = None
     priority: Optional[str] = None
+
+    def __post_init__(self) -> None:
+        if self.levels is not None and not isinstance(self.levels, str):
+            object.__setattr__(self, "levels", tuple(entries(self.levels, "levels", "names")))
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Columns:
@@ -73,10 +78,13 @@ class ArrowInfo:
 
 def _text(name: str, argument: str) -> bytes:
     if not isinstance(name, str):
-        raise TypeError(f"{argument} is {type(name).__name__}, expected a str")
+        raise WrongType(f"{argument} is {type(name).__name__}, expected a str")
     if "\0" in name:
         raise InvalidArgument(f"{argument} holds a NUL character")
-    return name.encode() + b"\0"
+    try:
+        return name.encode() + b"\0"
+    except UnicodeEncodeError:
+        raise InvalidArgument(f"{argument} is {shown(name)}, which is no text: it has surrogates") from None
 
 
 def _optional(name: Optional[str], argument: str) -> Optional[bytes]:
@@ -121,7 +129,7 @@ def _capsule(data: Any) -> Any:
         return data.__arrow_c_stream__()
     if hasattr(data, "__arrow_c_array__"):
         return _native.stream_of_array(*data.__arrow_c_array__())
-    raise TypeError(f"data is {type(data).__name__}, expected an object with __arrow_c_stream__ or __arrow_c_array__")
+    raise WrongType(f"data is {type(data).__name__}, expected an object with __arrow_c_stream__ or __arrow_c_array__")
 
 
 def add(builder: Any, data: Any, columns: Columns) -> int:

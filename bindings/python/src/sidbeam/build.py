@@ -12,7 +12,8 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native, arrow, catalogue
-from .arrays import host
+from .arrays import vector
+from .checks import flag, function, integer, path_bytes
 from .enums import Collisions, IdType, Kind, KindLike, Phase, kinds_of, member
 from .errors import InvalidArgument
 from .handle import Handle
@@ -38,6 +39,8 @@ class Watched(Handle):
     def _run(self, call: Callable[[], Any], progress: Optional[Progress]) -> Any:
         """Runs a call. It takes a thread of its own if Ctrl-C or progress must be heard meanwhile: the main thread
         sees signals only between its own instructions."""
+        if progress is not None:
+            function(progress, "progress", "phase, done and total")
         try:
             if progress is None and threading.current_thread() is not threading.main_thread():
                 return self._run_here(call)
@@ -87,6 +90,12 @@ class Watched(Handle):
         progress(Phase(int(now[0])), int(now[1]), int(now[2]))
 
 
+def _signed(seed: Any) -> int:
+    """The bits of an integer that may be of 64 bits without sign."""
+    unsigned = isinstance(seed, int) and 2**63 <= seed < 2**64
+    return integer(seed - 2**64 if unsigned else seed, "hash_seed")
+
+
 class Build(Watched):
     """Collects, sorts and writes pairs. :class:`Builder` describes the options."""
 
@@ -111,10 +120,10 @@ class Build(Watched):
     ) -> None:
         self._runtime = runtime_or_default(runtime)
         self._id_type = member(IdType, id_type)
-        levels = host(codes, np.int32, "codes")
+        levels = vector(codes, np.int32, "codes")
         self._levels = len(levels)
         self._codes = levels
-        self._variable = bool(variable_length)
+        self._variable = flag(variable_length, "variable_length")
         self._handle = _native.flat_builder_create(
             self._runtime._handle,
             levels,
@@ -125,8 +134,8 @@ class Build(Watched):
             threads,
             memory_limit,
             codebook,
-            hash_seed if hash_seed < 2**63 else hash_seed - 2**64,
-            bool(allow_attribute_loss),
+            _signed(hash_seed),
+            flag(allow_attribute_loss, "allow_attribute_loss"),
         )
 
     def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:
@@ -142,20 +151,20 @@ class Build(Watched):
         """
         codes, sizes = catalogue.sids_of(sids, lengths, variable=self._variable)
         count = len(codes)
-        ids = None if ids is None else catalogue.column(ids)
+        ids = None if ids is None else catalogue.column(ids, "ids")
         if count and codes.shape[1] > self._levels:
             raise InvalidArgument(f"sids have {codes.shape[1]} codes, expected at most {self._levels}")
         if count and codes.shape[1] < self._levels:
             if sizes is None:
                 sizes = np.full(count, codes.shape[1], np.int32)
             codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, self._levels - codes.shape[1]))))
-        ranks = None if priorities is None else host(catalogue.column(priorities), np.int64, "priorities")
+        ranks = None if priorities is None else catalogue.numbers_of(priorities, np.int64, "priorities")
         self._check_lengths(count, ids, sizes, ranks)
         if ids is not None and self._id_type == IdType.STRING:
             text, offsets = catalogue.named_ids(ids)
             _native.flat_builder_add_named(self._handle, codes, self._levels, sizes, count, text, offsets, ranks)
         else:
-            numbers = catalogue.integer_ids(ids)
+            numbers = catalogue.integer_ids(ids, self._id_type)
             _native.flat_builder_add(self._handle, codes, self._levels, sizes, count, numbers, ranks)
 
     def add_arrow(
@@ -202,7 +211,7 @@ class Build(Watched):
         ``progress(phase, done, total)`` is called now and then. Ctrl-C, an exception from ``progress`` and
         :meth:`cancel` end the build and leave no file behind.
         """
-        name = os.fsencode(path)
+        name = path_bytes(path)
         self._run(lambda: _native.flat_builder_write(self._handle, name), progress)
 
     def _finish(self, progress: Optional[Progress]) -> Any:

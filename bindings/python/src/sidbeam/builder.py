@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Optional
 
+from . import arrow, parquet
 from .build import Build, Progress
 from .enums import IdType
-from .importing import Import, ImportInfo, Path, options_of
+from .importing import Import, ImportInfo, ImportOptions, Path, options_of
 from .index import Index
 
 
@@ -31,16 +32,20 @@ class Builder(Build):
     __slots__ = ()
 
     def add_file(self, path: Path, *, progress: Optional[Progress] = None, **options: Any) -> ImportInfo:
-        """Adds all pairs of a catalogue file, and returns what was seen in it.
+        """Adds all pairs of a catalogue file, of any kind of :meth:`Index.from_file`; returns what was seen in it.
 
         ``options`` are those of :class:`ImportOptions`. The codes, levels and lengths are the builder's. Ids of a
         builder of "string" may be integers in the file; otherwise their type must be the builder's. Raises
         :class:`Corrupt` with file, line and item where the file is no catalogue; then some of its pairs may have been
         added, and the builder is to be closed.
         """
+        reading = options_of(options)[0]
+        table = parquet.arrow_stream_of(path, reading.columns())
+        if table is not None:
+            return self._add_table(table, reading)
         with Import(
             path,
-            options_of(options)[0],
+            reading,
             levels=self._levels,
             codes=self._codes,
             variable_length=self._variable,
@@ -50,6 +55,15 @@ class Builder(Build):
         ) as file:
             file.add_to(self, progress)
             return file.info
+
+    def _add_table(self, table: arrow.ArrowFile, reading: ImportOptions) -> ImportInfo:
+        """Of a file that PyArrow reads, a few record batches at a time."""
+        reading.check_table(0)
+        rows = arrow.add(self._handle, table, reading.columns())
+        codes = tuple(self._codes.tolist())
+        summary = f"{self._levels} levels, {rows:,} pairs of a table"
+        families, id_type = ("*",) * self._levels, IdType(self._id_type)
+        return ImportInfo("arrow", summary, codes, families, "", "", rows, self._variable, id_type, False)
 
     def finish(self, progress: Optional[Progress] = None) -> Index:
         """The same index in memory."""

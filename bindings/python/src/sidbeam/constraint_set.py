@@ -21,14 +21,16 @@ from .arrays import (
     is_one,
     output,
     refuse_view,
+    shape_of,
     stream_number,
     summary,
 )
+from .checks import entries, flag, instance, size_of
 from .enums import DType, Normalization, member
 from .errors import InvalidArgument
 from .handle import Handle
 from .index import Constraint, ConstraintLike, Index, constraint_of
-from .runtime import Runtime
+from .runtime import Runtime, runtime_or
 from .vocabulary import Vocabulary, native_vocabulary
 
 
@@ -74,14 +76,15 @@ class ConstraintSet(Handle):
         device: Any = None,
         runtime: Optional[Runtime] = None,
     ) -> None:
-        several = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
+        one = isinstance(constraints, (Index, Constraint))
+        several = [constraints] if one else entries(constraints, "constraints", "indexes")
         held = [constraint_of(c) for c in several]
         if not held:
             raise InvalidArgument("constraints is empty, expected at least one")
         levels = max(c.info.levels for c in held)
         self._device = device_of(device)
         self._handle = _native.flat_constraint_set_create(
-            (runtime or held[0]._runtime)._handle,
+            runtime_or(runtime, held[0]._runtime)._handle,
             np.array([c._number for c in held], np.int64),
             *native_vocabulary(vocabulary, levels),
             *self._device,
@@ -166,7 +169,8 @@ class ConstraintSet(Handle):
         This is the layout of structured-output backends. ``columns``: of a logits row; None: as many as codes need.
         """
         taken, count = counted(states, np.int64, "states", self._device)
-        words = -(-(columns or self.columns) // 32) if out is None else int(out.shape[-1])
+        wanted = self.columns if columns is None else size_of(columns, "columns")
+        words = -(-wanted // 32) if out is None else (shape_of(out, "out") or (0,))[-1]
         native, result = output(out, np.int32, (count, words), "out", self._device)
         _native.flat_constraint_set_bitmask(
             self._handle, self._which(which, count), taken, count, words, native, stream_number(stream)
@@ -194,11 +198,11 @@ class ConstraintSet(Handle):
         """
         taken, count = counted(states, np.int64, "states", self._device)
         shape = (count, k)
-        given = out or TopK()
+        given = TopK() if out is None else instance(out, TopK, "out")
         best, t = output(given.codes, np.int32, shape, "out.codes", self._device)
         log_probs, p = output(given.log_probs, np.float32, shape, "out.log_probs", self._device)
         after, s = None, None
-        if next_states and (out is None or out.states is not None):
+        if flag(next_states, "next_states") and (out is None or out.states is not None):
             after, s = output(given.states, np.int64, shape, "out.states", self._device)
         _native.set_topk(
             self._handle,
@@ -213,7 +217,7 @@ class ConstraintSet(Handle):
             after,
             stream_number(stream),
         )
-        return TopK(t, p if scores else None, s)
+        return TopK(t, p if flag(scores, "scores") else None, s)
 
     def sample(
         self,
@@ -243,7 +247,7 @@ class ConstraintSet(Handle):
         Raises :class:`InvalidArgument` and others; then nothing is written.
         """
         taken, count = counted(states, np.int64, "states", self._device)
-        given = out or Sampled(None, None, None, None)
+        given = Sampled(None, None, None, None) if out is None else instance(out, Sampled, "out")
         shape = (count,)
         drawn, codes = output(given.codes, np.int32, shape, "out.codes", self._device)
         probs, log_probs = output(given.log_probs, np.float32, shape, "out.log_probs", self._device)

@@ -28,6 +28,7 @@ import numpy as np
 
 from . import _native
 from .arrays import real_array
+from .checks import entries, flag, path_bytes
 from .enums import MAX_LEVELS, DType, member
 from .errors import InvalidArgument
 from .handle import Handle
@@ -97,7 +98,7 @@ class DraftHead(Handle):
         """
         head = cls.__new__(cls)
         head._info = None
-        head._handle = _native.flat_draft_head_open(os.fsencode(path))
+        head._handle = _native.flat_draft_head_open(path_bytes(path))
         return head
 
     @property
@@ -127,7 +128,7 @@ class DraftHead(Handle):
 
 def _numbers(value: Any, name: str) -> np.ndarray:
     """float32, of an array or of a tensor that may need a gradient, or be of bfloat16."""
-    if hasattr(value, "detach"):
+    if hasattr(value, "detach") and hasattr(value, "is_complex"):
         if value.is_complex():
             raise InvalidArgument(f"{name} has dtype {value.dtype}, expected real numbers")
         value = value.detach().cpu().float().numpy()
@@ -159,17 +160,10 @@ def _cell(module: Any) -> Sequence[Any]:
     suffix = "_l0" if hasattr(module, "weight_ih_l0") else ""
     if hasattr(module, "weight_ih" + suffix):
         return [getattr(module, name + suffix, None) for name in _CELL]
-    arrays = _entries(module, "a transition")
+    arrays = entries(module, "a transition", "four arrays")
     if len(arrays) != len(_CELL):
         raise InvalidArgument(f"a transition has {len(arrays)} arrays, expected W_i, b_i, W_r and b_r")
     return arrays
-
-
-def _entries(value: Any, name: str) -> list[Any]:
-    try:
-        return list(value)
-    except TypeError:
-        raise InvalidArgument(f"{name} is {type(value).__name__}, expected a list") from None
 
 
 def _elements(array: np.ndarray, dtype: DType) -> np.ndarray:
@@ -310,8 +304,8 @@ def write(
     Raises :class:`InvalidArgument` (an array of another shape, or with a number that ``dtype`` cannot hold: the message
     names it; a transition of another kind), :class:`IOFailure`.
     """
-    heads, embeddings = _entries(heads, "heads"), _entries(embeddings, "embeddings")
-    transitions = _entries(transitions, "transitions")
+    heads, embeddings = entries(heads, "heads", "modules"), entries(embeddings, "embeddings", "modules")
+    transitions = entries(transitions, "transitions", "modules")
     if not heads:
         raise InvalidArgument("heads is empty, expected one per level")
     for name, some in (("embeddings", embeddings), ("transitions", transitions)):
@@ -321,11 +315,11 @@ def write(
     shape, stored = _shape_of(lists, member(Input, input), transition), member(DType, dtype)
     data, offsets = _packed(lists, shape, stored)
     _native.flat_draft_head_write(
-        os.fsencode(path),
+        path_bytes(path),
         np.array([len(heads), shape.hidden, shape.embedding, shape.input, shape.transition, stored], np.int64),
         np.array(shape.codes, np.int32),
         data,
         np.array(offsets, np.int64),
         codebook,
-        bool(allow_attribute_loss),
+        flag(allow_attribute_loss, "allow_attribute_loss"),
     )

@@ -8,12 +8,13 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import DeviceArray, device_name, device_of, dtype_code, real_array, stream_number, summary
+from .arrays import DeviceArray, device_name, device_of, dtype_code, shape_of, stream_number, summary
+from .checks import instance
 from .draft import DraftHead, Verification
 from .enums import DType, Normalization, member
 from .handle import Handle
 from .index import ConstraintLike, Index
-from .runtime import Runtime
+from .runtime import Runtime, runtime_or
 from .session import Session
 
 
@@ -75,10 +76,11 @@ class DraftDecoder(Handle):
         Raises :class:`InvalidArgument`, :class:`MissingSection` (the index was built without what the verification
         needs), :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
         """
-        self._index, self._levels, self.beams = index, head.info.levels, beams
+        instance(head, DraftHead, "head")
+        self._index, self._levels, self.beams = instance(index, Index, "index"), head.info.levels, beams
         self._device = device_of(device)
         self._handle = _native.flat_draft_decoder_create(
-            (runtime or index._runtime)._handle,
+            runtime_or(runtime, index._runtime)._handle,
             head._handle,
             index._handle,
             requests,
@@ -172,5 +174,5 @@ class DraftDecoder(Handle):
 
 def _requests_of(hidden: Any) -> int:
     """[n, L + 1, D] are n requests, [L + 1, D] is one."""
-    shape = tuple(hidden.shape) if hasattr(hidden, "shape") else real_array(hidden, "hidden").shape
+    shape = shape_of(hidden, "hidden")
     return int(shape[0]) if len(shape) == 3 else 1

@@ -6,10 +6,12 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import enum
+import operator
 from typing import Any, Iterable, TypeVar, Union
 
 from . import _native
-from .errors import InvalidArgument
+from .checks import shown
+from .errors import InvalidArgument, WrongType
 
 E = TypeVar("E", bound=enum.Enum)
 
@@ -154,10 +156,10 @@ KindLike = Union[Kind, int, str, Iterable[Union[Kind, int, str]]]
 def member(cls: type[E], value: Any) -> E:
     """The member that a member, its number or its name means."""
     try:
-        return cls[value.upper()] if isinstance(value, str) else cls(value)
-    except (KeyError, ValueError):
+        return cls[value.upper()] if isinstance(value, str) else cls(operator.index(value))
+    except Exception:  # whatever its __index__ raises
         names = ", ".join(repr(m.name.lower()) for m in cls)
-        raise InvalidArgument(f"{cls.__name__} is {value!r}, expected one of {names}") from None
+        raise InvalidArgument(f"{cls.__name__} is {shown(value)}, expected one of {names}") from None
 
 
 def kinds_of(value: KindLike) -> Kind:
@@ -165,6 +167,10 @@ def kinds_of(value: KindLike) -> Kind:
     if isinstance(value, int):
         return member(Kind, value)
     kinds = Kind(0)
-    for one in value.split("|") if isinstance(value, str) else value:
+    try:
+        several = value.split("|") if isinstance(value, str) else iter(value)
+    except TypeError:
+        raise WrongType(f"kinds is {type(value).__name__}, expected names or members of sidbeam.Kind") from None
+    for one in several:
         kinds |= member(Kind, one)
     return kinds

@@ -34,6 +34,10 @@ class InvalidArgument(SidbeamError, ValueError):
     code = 1
 
 
+class WrongType(InvalidArgument, TypeError):
+    """An argument of a Python type that none of its values may have; a ``TypeError`` too."""
+
+
 class OutOfMemory(SidbeamError, MemoryError):
     """The allocator returned nothing, or a build would exceed its memory limit."""
 
@@ -115,9 +119,10 @@ class DeadlineExceeded(SidbeamError, TimeoutError):
 _CLASSES = {cls.code: cls for cls in SidbeamError.__subclasses__()}
 
 
-def make(code: int, message: str) -> SidbeamError:
+def make(code: int, message: str, wrong_type: bool = False) -> SidbeamError:
     """The exception of a status and the native library's message; an unknown status gives the base class."""
-    return _CLASSES.get(code, SidbeamError)(in_python(message), code)
+    cls = WrongType if wrong_type else _CLASSES.get(code, SidbeamError)
+    return cls(in_python(message), code)
 
 
 _native.set_make_error(make)

@@ -24,8 +24,9 @@ from typing import Any, Union
 import numpy as np
 
 from . import _native
-from .arrays import argument, counted, device_holding, device_name, dtype_code, real_array, stream_number
+from .arrays import argument, counted, device_holding, device_name, dtype_code, shape_of, stream_number
 from .beams import Beams
+from .checks import instance
 from .enums import DType, member
 from .handle import Handle
 from .session import Session
@@ -73,8 +74,8 @@ class OutputLayer(Handle):
         soft_cap: float = 0.0,
         dtype: Union[None, DType, str] = None,
     ) -> None:
-        shape = tuple(weights.shape) if hasattr(weights, "shape") else real_array(weights, "weights").shape
-        self._device = device_holding(weights)
+        shape = shape_of(weights, "weights")
+        self._device = device_holding(weights, "weights")
         several = argument(bias, np.float32, "bias", self._device, (int(shape[0]),) if len(shape) == 2 else None)
         self._memory = _held(weights), bias
         self._handle = _native.layer_create(weights, dtype_code(dtype), several, soft_cap)
@@ -124,7 +125,7 @@ class HiddenStep(Handle):
         path: Union[HiddenPath, str] = HiddenPath.FASTEST,
         children: int = 0,
     ) -> None:
-        self.session, self.layer = session, layer
+        self.session, self.layer = instance(session, Session, "session"), instance(layer, OutputLayer, "layer")
         self._handle = _native.flat_hidden_create(session._handle, layer._handle, member(HiddenPath, path), children)
 
     def step(

@@ -9,9 +9,10 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import host
+from .arrays import vector
 from .arrow import Columns
 from .build import Build, Progress, Watched
+from .checks import flag, instance, integer, path_bytes
 from .enums import MAX_LEVELS, IdType, Quotes, member
 from .errors import InvalidArgument
 from .runtime import Runtime, runtime_or_default
@@ -23,7 +24,7 @@ Path = Union[str, os.PathLike[str]]
 class ImportInfo:
     """What a catalogue file was found to hold."""
 
-    format: str  #: "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"
+    format: str  #: "lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm"; "arrow": by PyArrow
     summary: str  #: "3 levels, families <a_*> <b_*> <c_*>, 10,310 items": one line for people
     codes: tuple[int, ...]  #: of each level
     families: tuple[str, ...]  #: of each level's tokens, * for the code; "*": plain numbers
@@ -59,6 +60,8 @@ class ImportOptions:
 
     def columns(self) -> Columns:
         """Of a table, whose columns are named likewise."""
+        if self.sid_columns is not None:
+            instance(self.sid_columns, str, "sid_columns")
         names = None if self.sid_columns is None else self.sid_columns.split(",")
         several = names is not None and len(names) > 1
         return Columns(
@@ -97,17 +100,17 @@ class Import(Watched):
     ) -> None:
         self._runtime = runtime_or_default(runtime)
         self._handle = _native.flat_import_create()
-        base = -1 if options.token_base is None else options.token_base
+        base = -1 if options.token_base is None else integer(options.token_base, "token_base")
         if options.token_base is not None and base < 0:
             raise InvalidArgument(f"token_base is {base}, expected a token id")
-        listed = None if codes is None else host(np.atleast_1d(np.asarray(codes)), np.int32, "codes")
+        listed = None if codes is None else vector(codes, np.int32, "codes")
         arguments = (
-            os.fsencode(path),
+            path_bytes(path),
             levels,
             listed,
-            bool(variable_length),
+            flag(variable_length, "variable_length"),
             options.format,
-            None if options.ids is None else os.fsencode(options.ids),
+            None if options.ids is None else path_bytes(options.ids, "ids"),
             options.item_column,
             options.sid_columns,
             options.priority_column,

@@ -12,9 +12,10 @@ import numpy as np
 
 from . import _native, arrow, catalogue, forks, importing, pages, parquet, static
 from .arrays import stream_number
+from .checks import flag, instance, kind_of, path_bytes
 from .build import Build, Progress
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
-from .errors import BadState, InvalidArgument
+from .errors import BadState, InvalidArgument, WrongType
 from .handle import Handle
 from .info import ConstraintInfo, IndexInfo, Section, Upload, constraint_info, info_arrays, info_from, sections_from
 from .lookups import Lookups
@@ -33,6 +34,15 @@ def _collect_loans() -> None:
         while count := _native.flat_returned_loans(numbers):
             for number in numbers[:count].tolist():
                 _loans.pop(number, None)
+
+
+def _bytes_of(data: Any) -> memoryview:
+    try:
+        return memoryview(data).cast("B")
+    except (TypeError, ValueError):
+        raise WrongType(
+            f"data is {kind_of(data)}, expected contiguous bytes: bytes, mmap, memoryview, an array"
+        ) from None
 
 
 class Index(Lookups):
@@ -75,7 +85,7 @@ class Index(Lookups):
         runtime = runtime_or_default(runtime)
         how, depth = member(Residency, residency), member(Verify, verify)
         try:
-            index = cls._wrap(_native.flat_index_open(runtime._handle, os.fsencode(path), how, depth), runtime)
+            index = cls._wrap(_native.flat_index_open(runtime._handle, path_bytes(path), how, depth), runtime)
             index._opened = (os.path.abspath(os.fsdecode(path)), how, depth)
             return index
         finally:
@@ -97,8 +107,9 @@ class Index(Lookups):
         """
         _collect_loans()
         runtime = runtime_or_default(runtime)
+        copy = flag(copy, "copy")
         how = Residency.COPY if copy else Residency.MAP
-        view = memoryview(data).cast("B")
+        view = _bytes_of(data)
         number = next(_loan_numbers)
         if not copy:
             _loans[number] = view  # before the call: its last reader may be gone when it returns
@@ -151,8 +162,9 @@ class Index(Lookups):
         ``sid`` or ``levels`` (see :meth:`Builder.add_arrow`), it is read without a copy, by Arrow's C stream. It is
         read twice, unless ``codes`` are given per level, and ``id_type`` too.
         """
-        varies = lengths is not None if variable_length is None else variable_length
+        varies = lengths is not None if variable_length is None else flag(variable_length, "variable_length")
         columns = arrow.Columns(sid, levels, item, priority)
+        columns.native()  # what is wrong with them, before anything is read
         table = ids is None and lengths is None and priorities is None and arrow.is_catalogue(sids, columns)
         if table:
             info, codes, id_type = arrow.shape_of(sids, columns, codes, id_type, variable=varies)
@@ -232,7 +244,7 @@ class Index(Lookups):
         runtime: Optional[Runtime],
     ) -> Index:
         """The index of what a builder holds, in memory or, with a path, in that file."""
-        for key, value in (metadata or {}).items():
+        for key, value in instance({} if metadata is None else metadata, dict, "metadata").items():
             builder.set_metadata(key, value)
         if path is None:
             return cls._wrap(builder._finish(progress), builder._runtime)
@@ -243,7 +255,7 @@ class Index(Lookups):
     def peek(path: Path) -> IndexInfo:
         """What the header of a file says; reads and checks nothing else."""
         numbers, fingerprint = info_arrays()
-        _native.flat_index_peek(os.fsencode(path), numbers, fingerprint)
+        _native.flat_index_peek(path_bytes(path), numbers, fingerprint)
         return info_from(numbers, fingerprint)
 
     @property
@@ -296,7 +308,7 @@ class Index(Lookups):
         It is written beside `path`, synced and renamed, as by :meth:`Builder.write`. Raises :class:`IOFailure`.
         """
         try:
-            _native.flat_index_write(self._handle, os.fsencode(path))
+            _native.flat_index_write(self._handle, path_bytes(path))
         finally:
             self._runtime._hand_over_log()
 
@@ -326,10 +338,10 @@ class Index(Lookups):
         bytes_per_second: int = 0,
     ) -> None:
         """Copies what decoding reads to a CUDA device, at a limited rate if one is given; returns when it is there."""
-        wanted = int(kinds_of(kinds))
+        wanted, checked, queue = int(kinds_of(kinds)), flag(verify, "verify"), stream_number(stream)
         try:
             _native.flat_index_upload(
-                self._handle, device, wanted, bool(verify), stream_number(stream), chunk_bytes, bytes_per_second
+                self._handle, device, wanted, checked, queue, chunk_bytes, bytes_per_second
             )
         finally:
             self._runtime._hand_over_log()
@@ -383,7 +395,7 @@ class Constraint(Handle):
     __slots__ = ("_number", "_runtime", "_info")
 
     def __init__(self, index: Index) -> None:
-        self._handle = _native.flat_constraint_create(index._handle)
+        self._handle = _native.flat_constraint_create(instance(index, Index, "index")._handle)
         self._info = constraint_info(self._handle)
         self._number: int = _native.handle_number(self._handle)
         self._runtime = index._runtime
@@ -405,4 +417,4 @@ def constraint_of(value: ConstraintLike) -> Constraint:
         return value.constraint
     if isinstance(value, Constraint):
         return value
-    raise InvalidArgument(f"constraint is {type(value).__name__}, expected an Index or a Constraint")
+    raise WrongType(f"constraint is {type(value).__name__}, expected an Index or a Constraint")

@@ -8,7 +8,7 @@ from typing import Any, Callable, Union
 import numpy as np
 
 from . import _native
-from .arrays import host
+from .arrays import vector
 from .enums import IdType, Kind, KindLike, Verify, kinds_of, member
 
 
@@ -158,7 +158,7 @@ def plan_estimate(
 
     ``codes``: codes per level. Raises :class:`InvalidArgument` where there are more SIDs than the codes allow.
     """
-    levels = host(codes, np.int32, "codes")
+    levels = vector(codes, np.int32, "codes")
     handle = _native.flat_plan_estimate(
         levels, bool(variable_length), member(IdType, id_type), int(kinds_of(kinds)), sids
     )

@@ -8,9 +8,10 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native, catalogue
-from .arrays import host
+from .arrays import vector
+from .checks import flag, kind_of
 from .enums import IdType
-from .errors import InvalidArgument
+from .errors import InvalidArgument, WrongType
 from .handle import Handle
 from .info import IndexInfo, info_arrays, info_from
 
@@ -44,7 +45,7 @@ class Lookups(Handle):
 
     def sids(self, ordinals: Any = None) -> tuple[np.ndarray, np.ndarray]:
         """codes ``[n, levels]`` (-1 beyond the length) and lengths ``[n]`` of ordinals; None: of all of them."""
-        wanted = np.arange(len(self)) if ordinals is None else host(ordinals, np.int64, "ordinals")
+        wanted = np.arange(len(self)) if ordinals is None else vector(ordinals, np.int64, "ordinals")
         levels = self.info.levels
         codes, lengths = np.empty((len(wanted), levels), np.int32), np.empty(len(wanted), np.int32)
         _native.flat_index_sids(self._handle, wanted, levels, codes, lengths)
@@ -66,12 +67,12 @@ class Lookups(Handle):
     def ordinals(self, prefix: Sequence[int] = ()) -> range:
         """The ordinals of the SIDs that begin with a prefix."""
         bounds = np.zeros(2, np.int64)
-        _native.flat_index_ordinals(self._handle, host(prefix, np.int32, "prefix"), bounds)
+        _native.flat_index_ordinals(self._handle, vector(prefix, np.int32, "prefix"), bounds)
         return range(int(bounds[0]), int(bounds[1]))
 
     def children(self, prefix: Sequence[int] = ()) -> np.ndarray:
         """The codes that may follow a prefix, rising, int32."""
-        codes = host(prefix, np.int32, "prefix")
+        codes = vector(prefix, np.int32, "prefix")
         end = np.zeros(1, np.int32)
         children = np.empty(_native.flat_index_children(self._handle, codes, None, end), np.int32)
         _native.flat_index_children(self._handle, codes, children, end)
@@ -91,9 +92,9 @@ class Lookups(Handle):
         Returns the rows; offsets ``[n + 1]``, so that ordinal i has ``rows[offsets[i]:offsets[i + 1]]``; and whether a
         limit left rows out.
         """
-        wanted = host(ordinals, np.int64, "ordinals")
+        wanted = vector(ordinals, np.int64, "ordinals")
         offsets, truncated = np.empty(len(wanted) + 1, np.int64), np.empty(1, np.int32)
-        chosen = int(distinct)
+        chosen = flag(distinct, "distinct")
         _native.flat_index_items(self._handle, wanted, limit_per_sid, limit, chosen, None, offsets, truncated)
         rows = np.empty(offsets[-1], np.int64)  # as many as there are
         if len(rows) > 0:
@@ -104,7 +105,7 @@ class Lookups(Handle):
 
     def item_ordinals(self, item_rows: Any) -> np.ndarray:
         """The ordinals ``[n]`` of item rows."""
-        wanted = host(item_rows, np.int64, "item_rows")
+        wanted = vector(item_rows, np.int64, "item_rows")
         ordinals = np.empty(len(wanted), np.int64)
         _native.flat_index_item_ordinals(self._handle, wanted, ordinals)
         return ordinals
@@ -112,7 +113,7 @@ class Lookups(Handle):
     def item_ids(self, item_rows: Any) -> np.ndarray:
         """The ids ``[n]`` of item rows: int64, uint64, or str as objects. Names that overlap, as only those of a
         damaged index do, are :class:`Corrupt`."""
-        wanted = host(item_rows, np.int64, "item_rows")
+        wanted = vector(item_rows, np.int64, "item_rows")
         ids, sizes = np.empty(len(wanted), np.int64), np.empty(len(wanted), np.int64)
         _native.flat_index_item_ids(self._handle, wanted, ids, sizes)
         if self.info.id_type != IdType.STRING:
@@ -127,9 +128,13 @@ class Lookups(Handle):
         """The first item row at or after `from_item_row` with this id; -1: none. One pass over the ids: for tools.
         An id that no id of this index can equal, by its type or sign, is :class:`InvalidArgument`."""
         if isinstance(item, (str, bytes)):
-            name = item.encode() if isinstance(item, str) else item
+            name = catalogue.utf8(item, "item")
             return int(_native.flat_index_find_item(self._handle, 0, name, from_item_row))
-        number, kind = operator.index(item), self.info.id_type
+        kind = self.info.id_type
+        try:
+            number = operator.index(item)
+        except Exception:  # whatever its __index__ raises
+            raise WrongType(f"item is {kind_of(item)}, expected a str, bytes or an integer") from None
         lowest = 0 if kind == IdType.U64 else -(2**63)
         if kind != IdType.STRING and not lowest <= number < lowest + 2**64:
             raise InvalidArgument(f"item is {item}, expected an id of 64 bits, {'un' if lowest == 0 else ''}signed")

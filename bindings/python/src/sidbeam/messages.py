@@ -20,6 +20,18 @@ _RENAMED = {
     "id_offsets": "ids",
     "id_bytes": "ids",
     "workspace_bytes": "the size of workspace in bytes",
+    "memory_limit_bytes": "memory_limit",
+    "inverse_temperatures": "inverse_temperature",
+    "soft_caps": "soft_cap",
+    "top_ks": "top_k",
+    "top_ps": "top_p",
+    "noise_scales": "noise_scale",
+    "level_prefix": "levels",
+    "level_count": "the number of levels",
+    "in_count": "the number of states",
+    "words_per_row": "words",
+    "width_levels": "the number of levels of widths",
+    "draw_stride": "the number of columns of draws",
 }
 
 #: of arrays of rows: what follows the dot, as a property of the array
@@ -98,7 +110,11 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
             r"logits has rows for \1 slots, expected \2: reshape the rows of all beams to [slots, beams, columns],"
             r" logits.reshape(\2, -1, logits.shape[-1]), or say by row_map which row is whose",
         ),
+        (r"^(data lies at .*, expected a multiple of \d+), or residency COPY", r"\1, or copy=True"),
+        (r"^request\.positions is (\d+), expected", r"tokens has \1 positions, expected"),
+        (r"(: not a sidbeam index, which begins with .*)", r"\1: Index.from_file reads catalogues"),
         (r"(^|^\w+: )tensor\.", r"\1"),
+        (r"\bvocabulary\.levels is (\d+), expected (\d+)", r"vocabulary has offsets of \1 levels, expected \2"),
         (
             r"\b(rows|logits|hidden)\.(slots|rows|columns) is (-?\w+), expected",
             lambda match: f"{_ARRAYS[match[1]]} has {match[3]} {match[2]}, expected",

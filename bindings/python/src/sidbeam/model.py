@@ -10,6 +10,7 @@ import numpy as np
 
 from . import _native
 from .arrays import device_of
+from .checks import path_bytes
 from .enums import LogLevel, Weights, member
 from .handle import Handle
 from .runtime import Logger, hand_over_log, logger_of
@@ -72,10 +73,10 @@ class Model(Handle):
         model._info = None
         logger = logger_of(log)
         model._handle = _native.flat_model_open(
-            os.fsencode(folder),
+            path_bytes(folder, "folder"),
             member(Weights, weights),
             *device_of(device),
-            b"" if base is None else os.fsencode(base),
+            b"" if base is None else path_bytes(base, "base"),
             -1 if logger is None else int(LogLevel.WARNING),
         )
         hand_over_log(logger)

@@ -6,24 +6,34 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
 from typing import Any, Iterator, Optional, Union
 
 from .arrow import ArrowFile, Columns
-from .errors import InvalidArgument, IOFailure
+from .checks import path_bytes, shown
+from .errors import Corrupt, InvalidArgument, IOFailure, SidbeamError
 
-_MAGICS = {b"PAR1": "parquet", b"ARROW1": "ipc", b"FEA1": "feather of version 1", b"\xff\xff\xff\xff": "stream"}
+_MAGICS = {
+    b"SIDBEAM\n": "index",
+    b"PAR1": "parquet",
+    b"ARROW1": "ipc",
+    b"FEA1": "feather of version 1",
+    b"\xff\xff\xff\xff": "stream",
+}
 _SKIPPED = ("_", ".")  # what others leave in folders of data: markers, logs, checksums
 
 
 def arrow_stream_of(path: Union[str, os.PathLike[str]], columns: Optional[Columns] = None) -> Optional[ArrowFile]:
     """The table in a file or a folder, or None where it is of another kind. Only the columns are read that a catalogue
     needs."""
-    place, columns = Path(os.fsdecode(path)), columns or Columns()
+    place, columns = Path(os.fsdecode(path_bytes(path))), columns or Columns()
     if not place.is_dir():
         kind = _kind_of(place)
+        if kind == "index":
+            raise InvalidArgument(f"{str(place)!r} is an index, expected a catalogue: Index.open opens it")
         return None if kind is None else _table([place], kind, columns)
     if (place / "_delta_log").is_dir():
         return _delta(place, columns)
@@ -50,6 +60,8 @@ def _kind_of(path: Path) -> Optional[str]:
             start = file.read(8)
     except OSError as error:
         raise IOFailure(f"cannot open {str(path)!r}: {error.strerror}") from error
+    except ValueError:
+        raise InvalidArgument(f"path is {shown(str(path))}, which holds a NUL character") from None
     return next((kind for magic, kind in _MAGICS.items() if start.startswith(magic)), None)
 
 
@@ -61,6 +73,17 @@ def _files_below(folder: Path) -> Iterator[Path]:
             yield from _files_below(entry)
         else:
             yield entry
+
+
+@contextlib.contextmanager
+def _corrupt(path: Path) -> Iterator[None]:
+    """What others raise where a file is not what its first bytes say."""
+    try:
+        yield
+    except (MemoryError, SidbeamError):
+        raise
+    except Exception as error:
+        raise Corrupt(f"{str(path)!r} cannot be read: {error}") from error
 
 
 def _pyarrow(what: str) -> Any:
@@ -78,7 +101,8 @@ def _table(files: list[Path], kind: str, columns: Columns) -> ArrowFile:
         raise InvalidArgument(f"{str(files[0])!r} is a file of {kind}, expected version 2: write it again")
     if kind == "stream":
         return ArrowFile(lambda: _streams(arrow, files, columns))
-    return _scanned(arrow.dataset.dataset([str(file) for file in files], format=kind), columns)
+    with _corrupt(files[0]):
+        return _scanned(arrow.dataset.dataset([str(file) for file in files], format=kind), columns)
 
 
 def _scanned(dataset: Any, columns: Columns) -> ArrowFile:
@@ -93,7 +117,8 @@ def _scanned(dataset: Any, columns: Columns) -> ArrowFile:
 
 def _streams(arrow: Any, files: list[Path], columns: Columns) -> Any:
     """Files in Arrow's streaming format, one after the other, mapped."""
-    first = arrow.ipc.open_stream(arrow.memory_map(str(files[0]))).schema
+    with _corrupt(files[0]):
+        first = arrow.ipc.open_stream(arrow.memory_map(str(files[0]))).schema
     wanted = columns.wanted(first.names) or first.names
 
     def batches() -> Iterator[Any]:
@@ -108,10 +133,12 @@ def _streams(arrow: Any, files: list[Path], columns: Columns) -> Any:
 
 def _saved_dataset(folder: Path, columns: Columns) -> ArrowFile:
     """What `Dataset.save_to_disk` writes: files in the streaming format, and the list of them."""
-    state = json.loads((folder / "state.json").read_text())
+    with _corrupt(folder / "state.json"):
+        state = json.loads((folder / "state.json").read_text())
+        names = [entry["filename"] for entry in state["_data_files"]]
     if state.get("_indices_data_files") or state.get("_indices_files"):
         raise InvalidArgument(f"{str(folder)!r} has indices over its rows, expected it saved after flatten_indices()")
-    files = [folder / entry["filename"] for entry in state["_data_files"]]
+    files = [folder / name for name in names]
     if not files:
         raise InvalidArgument(f"{str(folder)!r} names no data files in its state.json")
     return _table(files, "stream", columns)
@@ -123,4 +150,5 @@ def _delta(folder: Path, columns: Columns) -> ArrowFile:
         from deltalake import DeltaTable
     except ImportError as error:
         raise ImportError(f"{str(folder)!r} is a Delta table: pip install deltalake") from error
-    return _scanned(DeltaTable(str(folder)).to_pyarrow_dataset(), columns)
+    with _corrupt(folder):
+        return _scanned(DeltaTable(str(folder)).to_pyarrow_dataset(), columns)

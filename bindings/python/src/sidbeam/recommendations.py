@@ -25,7 +25,7 @@ class Under:
 
     def __init__(self, usual: ConstraintLike, slots: int) -> None:
         self._usual = usual
-        self._of_slots = [usual] * max(slots, 0)
+        self._of_slots = [usual] * int(slots)
         self._others = False  # whether a start has brought constraints of its own
 
     def note(self, constraints: Any, slots: Optional[np.ndarray]) -> None:

@@ -12,17 +12,18 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import expect_shape, host
+from .arrays import host, is_one, vector
+from .checks import flag, function, instance, integer
 from .draft import DraftHead
 from .enums import Mode, Normalization, Speculate, Strategy, member
 from .errors import BadState, InvalidArgument, SidbeamError
 from .handle import Handle
 from .hidden import HiddenPath
-from .index import Constraint, ConstraintLike, Index, constraint_of
+from .index import ConstraintLike, constraint_of
 from .model import Model
 from .runner_events import Adjust, Desk, Request
 from .runner_results import Result, RunnerStats, result_from, stats_from
-from .runtime import Runtime
+from .runtime import Runtime, runtime_or
 from .vocabulary import Vocabulary, native_vocabulary
 
 
@@ -132,16 +133,17 @@ class Runner(Handle):
         output_path: Union[HiddenPath, str] = HiddenPath.FASTEST,
         runtime: Optional[Runtime] = None,
     ) -> None:
-        if not isinstance(model, Model):
-            raise InvalidArgument(f"model is {type(model).__name__}, expected a Model")
-        if draft is not None and not isinstance(draft, Model):
-            raise InvalidArgument(f"draft is {type(draft).__name__}, expected a Model")
-        if head is not None and not isinstance(head, DraftHead):
-            raise InvalidArgument(f"head is {type(head).__name__}, expected a DraftHead")
+        instance(model, Model, "model")
+        if adjust is not None:
+            function(adjust, "adjust", "a Level")
+        if draft is not None:
+            instance(draft, Model, "draft")
+        if head is not None:
+            instance(head, DraftHead, "head")
         held = constraint_of(constraint)
         codes = held.info.codes
         self.model, self.beams = model, beams
-        self._constraint, self._runtime = constraint, runtime or held._runtime
+        self._constraint, self._runtime = constraint, runtime_or(runtime, held._runtime)
         self._tags = itertools.count(1)
         numbers = np.zeros(_native.FLAT_RUNNER_COUNT, np.int64)
         for name, value in (
@@ -152,19 +154,19 @@ class Runner(Handle):
             ("MAX_GROUP", max_group),
             ("QUEUE_REQUESTS", queue_requests),
             ("LANES", lanes),
-            ("LANE_THREADS", bool(lane_threads)),
+            ("LANE_THREADS", flag(lane_threads, "lane_threads")),
             ("BATCH_REQUESTS", batch_requests),
             ("BATCH_ROWS", batch_rows),
             ("WAIT_US", wait_us),
             ("ADJUST", adjust is not None),
             ("SPECULATE", member(Speculate, speculate)),
             ("DRAFT_BEAMS", draft_beams),
-            ("WITHOUT_REPLACEMENT", bool(without_replacement)),
+            ("WITHOUT_REPLACEMENT", flag(without_replacement, "without_replacement")),
             ("MODE", member(Mode, mode)),
             ("TOP_K", top_k),
             ("OUTPUT_PATH", member(HiddenPath, output_path)),
         ):
-            numbers[getattr(_native, f"FLAT_RUNNER_{name}")] = value
+            numbers[getattr(_native, f"FLAT_RUNNER_{name}")] = integer(value, name.lower())
         self._handle = _native.flat_runner_create(
             self._runtime._handle,
             model._handle,
@@ -175,8 +177,8 @@ class Runner(Handle):
             inverse_temperature,
             soft_cap,
             *native_vocabulary(vocabulary, len(codes)),
-            None if begin_tokens is None else host(begin_tokens, np.int32, "begin_tokens"),
-            None if placeholders is None else host(placeholders, np.int32, "placeholders"),
+            None if begin_tokens is None else vector(begin_tokens, np.int32, "begin_tokens"),
+            None if placeholders is None else vector(placeholders, np.int32, "placeholders"),
         )
         self._desk = Desk(_native.flat_runner_events(self._handle), codes, adjust)
         _open.add(self)
@@ -273,16 +275,16 @@ class Runner(Handle):
             raise InvalidArgument(f"tokens has shape {ids.shape}, expected (positions,) or (positions, group)")
         group = ids.shape[1] if ids.ndim == 2 else 1
         held = None if constraint is None else constraint_of(constraint)._handle
-        widths = host(beams, np.int32, "beams") if np.ndim(beams) > 0 else None
+        widths = None if is_one(beams) else vector(beams, np.int32, "beams")
         if widths is not None:
-            expect_shape(widths.shape, (len(widths),), "beams")
             beams = 0
         return ids, group, beams, widths, priority, held, deadline_us, seed, sampling_request
 
     def cancel(self, request: Union[int, Future[Result]]) -> None:
         """Ends a request, given its future or its number, as :class:`Cancelled`: a waiting one now, a running one at
         its next level. One that is done stays so."""
-        _native.flat_runner_cancel(self._handle, getattr(request, "request", request))
+        number = integer(getattr(request, "request", request), "request")
+        _native.flat_runner_cancel(self._handle, number)
 
     def drain(self, timeout_us: int = 0) -> bool:
         """Waits until no request waits or runs, at most so many microseconds (0: no limit); whether that is so."""

@@ -56,8 +56,10 @@ class Result:
         """A ``pandas.DataFrame`` of a row per item, best first: ``item``, ``score``, ``sid``, ``ordinal`` and ``rank``
         of the SID, from 0; ``distinct`` as for :meth:`find_items`. Of a request that ran under a Constraint a row per
         SID, without ``item``."""
-        import pandas
-
+        try:
+            import pandas
+        except ImportError as error:
+            raise ImportError("a Result becomes a table by pandas: pip install pandas") from error
         ranks = np.arange(len(self))
         columns: dict[str, Any] = {}
         if isinstance(self.constraint, Index):

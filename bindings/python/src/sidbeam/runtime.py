@@ -6,7 +6,9 @@ import logging
 from typing import Any, Callable, Optional, Union
 
 from . import _native, forks
-from .enums import LogLevel
+from .checks import instance, kind_of
+from .enums import LogLevel, member
+from .errors import WrongType
 from .handle import Handle
 
 Logger = Union[logging.Logger, Callable[[LogLevel, str], object], bool, None]
@@ -15,7 +17,13 @@ _PYTHON_LEVELS = {LogLevel.ERROR: logging.ERROR, LogLevel.WARNING: logging.WARNI
 
 
 def logger_of(log: Logger) -> Logger:
-    return logging.getLogger("sidbeam") if log is True else log or None
+    if log is True:
+        return logging.getLogger("sidbeam")
+    if log is None or log is False:
+        return None
+    if isinstance(log, logging.Logger) or callable(log):
+        return log
+    raise WrongType(f"log is {kind_of(log)}, expected a logging.Logger, a callable, True or None")
 
 
 def hand_over_log(log: Logger) -> None:
@@ -64,7 +72,9 @@ class Runtime(Handle):
         device_allocator: tuple[int, int, int] = (0, 0, 0),
     ) -> None:
         self._log = logger_of(log)
-        level = -1 if self._log is None else int(log_level)
+        level = -1 if self._log is None else int(member(LogLevel, log_level))
+        if not isinstance(device_allocator, tuple) or len(device_allocator) != 3:
+            raise WrongType(f"device_allocator is {kind_of(device_allocator)}, expected a tuple of three addresses")
         self._handle: Any = _native.flat_runtime_create(
             threads, step_threads, step_grain, level, cpu_target, cuda_library, *device_allocator
         )
@@ -77,10 +87,14 @@ class Runtime(Handle):
 _default: Optional[Runtime] = None
 
 
+def runtime_or(runtime: Optional[Runtime], other: Runtime) -> Runtime:
+    return other if runtime is None else instance(runtime, Runtime, "runtime")
+
+
 def runtime_or_default(runtime: Optional[Runtime]) -> Runtime:
     global _default
     if runtime is not None:
-        return runtime
+        return instance(runtime, Runtime, "runtime")
     with forks.lock:
         if _default is None or _default.closed:
             _default = Runtime()

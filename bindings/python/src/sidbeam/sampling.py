@@ -8,8 +8,9 @@ from typing import Any, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import expect_shape, host, is_one, summary
+from .arrays import each, expect_shape, host, summary, vector
 from .beams import Items
+from .checks import flag, instance, integer, size_of
 from .enums import Normalization
 from .errors import InvalidArgument
 from .handle import Handle
@@ -64,14 +65,14 @@ class Disc(Handle):
         side_by_side: int = 1,
         runtime: Optional[Runtime] = None,
     ) -> None:
-        self.n = results
-        if results < 1:
+        self.n = integer(results, "results")
+        if self.n < 1:
             raise InvalidArgument(f"results is {results}, expected at least 1")
         self._handle = _native.flat_disc_create(
             runtime_or_default(runtime)._handle,
             results,
             rounds,
-            bool(without_replacement),
+            flag(without_replacement, "without_replacement"),
             attempts,
             side_by_side,
             seed,
@@ -80,14 +81,14 @@ class Disc(Handle):
 
     def next(self, most: int) -> np.ndarray:
         """Numbers of draws to run, int64, at most ``most``; none: all that are wanted have been handed out."""
-        draws = np.empty(max(most, 0), np.int64)
+        draws = np.empty(size_of(most, "most"), np.int64)
         return draws[: _native.flat_disc_next(self._handle, draws)]
 
     def add(self, draws: Any, ordinals: Any, log_probs: Any, log_masses: Any) -> None:
         """Takes draws that were run, each ``[n]``: ordinals -1 where dead, else ``Beams.scores`` and
         ``Beams.log_masses``. Raises :class:`InvalidArgument` (a draw that was not handed out, or was added before);
         then nothing is added."""
-        numbers = host(draws, np.int64, "draws")
+        numbers = vector(draws, np.int64, "draws")
         count = numbers.size
         found = [host(ordinals, np.int64, "ordinals")]
         found += [host(log_probs, np.float32, "log_probs"), host(log_masses, np.float32, "log_masses")]
@@ -134,7 +135,7 @@ def disc(
 
     A result is dead, which is no error, where no draw led to an item. Raises :class:`InvalidArgument` and others.
     """
-    if session._normalization == Normalization.VALID:
+    if instance(session, Session, "session")._normalization == Normalization.VALID:
         raise InvalidArgument(
             "session.normalization is 'valid', expected 'full' or 'level': with 'valid' x is 1, and every draw would "
             "be accepted"
@@ -205,6 +206,4 @@ def _together(results: list[DiscResults], found: list[dict[int, _Sid]], levels: 
 
 def _numbers(value: Any, slots: int, name: str) -> np.ndarray:
     """int64 [slots] from one number or one per slot."""
-    several = host(np.full(slots, value) if is_one(value) else value, np.int64, name)
-    expect_shape(several.shape, (slots,), name)
-    return several
+    return each(value, slots, np.int64, name)

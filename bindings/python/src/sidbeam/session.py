@@ -13,22 +13,26 @@ from .arrays import (
     device_name,
     device_of,
     dtype_code,
+    each,
     expect_shape,
     host,
     is_one,
     stream_number,
+    vector,
     written,
 )
 from .beams import Beams, Items, Samples, Stats, beams_from, counters_from, stats_from
+from .checks import entries, flag, instance, integer
 from .enums import DType, Mode, Normalization, Strategy, member
 from .errors import InvalidArgument
 from .handle import Handle
 from .index import Constraint, ConstraintLike, Index, constraint_of
 from .recommendations import Recommendation, Under
-from .runtime import Runtime
+from .runtime import Runtime, runtime_or
 from .vocabulary import Vocabulary, native_vocabulary
 
 _step = _native.session_step
+_ROOM = 1 << 16  # item rows of a slot that memory is taken for unseen
 
 Logits = Union[Callable[[np.ndarray], Any], Sequence[Any]]  #: a model, as :meth:`Session.sample` takes it
 
@@ -76,8 +80,7 @@ class Session(Handle):
         self._levels = held.info.levels
         self._normalization = member(Normalization, normalization)
         self.slots, self.width = slots, beams
-        self._runtime = runtime or held._runtime
-        self._under = Under(constraint, slots)
+        self._runtime = runtime_or(runtime, held._runtime)
         self._handle = _native.flat_session_create(
             self._runtime._handle,
             held._handle,
@@ -88,9 +91,10 @@ class Session(Handle):
             top_k,
             *native_vocabulary(vocabulary, self._levels),
             *self._device,
-            bool(log_probs_promised),
+            flag(log_probs_promised, "log_probs_promised"),
             member(Mode, mode),
         )
+        self._under = Under(constraint, slots)
 
     def start(
         self,
@@ -234,9 +238,9 @@ class Session(Handle):
         """
         chosen, count = self._chosen(slots)
         offsets = np.zeros(max(count, 0) * self.width + 1, np.int64)
-        _native.flat_session_children(self._handle, chosen, count, bool(lse_given), offsets, None)
+        _native.flat_session_children(self._handle, chosen, count, flag(lse_given, "lse_given"), offsets, None)
         columns = np.empty(int(offsets[-1]), np.int32)
-        _native.flat_session_children(self._handle, chosen, count, bool(lse_given), offsets, columns)
+        _native.flat_session_children(self._handle, chosen, count, flag(lse_given, "lse_given"), offsets, columns)
         return offsets, columns
 
     def sample(self, logits: Logits, *, seed: Any, requests: Any = None, **start: Any) -> Samples:
@@ -261,6 +265,8 @@ class Session(Handle):
         """Steps the slots that are started to their end."""
         if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
             raise InvalidArgument(f"the session is on {device_name(self._device)}, expected one on cpu")
+        if not callable(logits):
+            logits = entries(logits, "logits", "logits, one per step, or a function of the codes so far")
         beams, count = self.beams(), 0
         while beams.active.any():
             if callable(logits):
@@ -336,10 +342,11 @@ class Session(Handle):
             np.empty((count, width + 1), np.int64),
             np.empty(count, np.int32),
         )
-        if limit == 0:  # one call to know how many item rows there are
-            self._get_items(chosen, count, (limit_per_sid, 0, distinct), items, number)
+        limit = integer(limit, "limit")
+        if not 0 < limit < _ROOM:  # one call to know how many item rows there are
+            self._get_items(chosen, count, (limit_per_sid, limit, distinct), items, number)
             limit = int(items.offsets[:, -1].max(initial=0))
-        items.item_rows = np.empty((count, max(limit, 0)), np.int64)
+        items.item_rows = np.empty((count, limit), np.int64)
         if limit != 0:
             self._get_items(chosen, count, (limit_per_sid, limit, distinct), items, number)
         return items
@@ -360,10 +367,11 @@ class Session(Handle):
         return self._under.recommendations(items, self.beams().scores, self._chosen(slots)[0])
 
     def _items_into(self, chosen: Any, count: int, limits: tuple[int, int, bool], out: Items, stream: int) -> Items:
-        arrays = Items(**{name: self._output(array, name) for name, array in vars(out).items()})
+        given = vars(instance(out, Items, "out"))
+        arrays = Items(**{name: self._output(array, name) for name, array in given.items()})
         per_sid, limit, distinct = limits
         if limit == 0 and out.item_rows is not None:
-            limit = int(out.item_rows.shape[-1])
+            limit = int(out.item_rows.shape[-1]) if out.item_rows.shape else 1
         self._get_items(chosen, count, (per_sid, limit, distinct), arrays, stream)
         return out
 
@@ -379,7 +387,7 @@ class Session(Handle):
             count,
             per_sid,
             limit,
-            int(distinct),
+            flag(distinct, "distinct"),
             out.ordinals,
             out.sids,
             out.lengths,
@@ -414,17 +422,13 @@ class Session(Handle):
     def _chosen(self, slots: Union[None, int, Sequence[int]]) -> tuple[Optional[np.ndarray], int]:
         if slots is None:
             return None, self.slots
-        chosen = host([slots] if is_one(slots) else slots, np.int32, "slots")
+        chosen = vector(slots, np.int32, "slots")
         return chosen, len(chosen)
 
     @staticmethod
     def _each(value: Any, dtype: Any, count: int, name: str) -> Optional[np.ndarray]:
         """[count] from one number for all slots or one per slot; None: none."""
-        if value is None:
-            return None
-        several = host(np.full(count, value) if is_one(value) else value, dtype, name)
-        expect_shape(several.shape, (count,), name)
-        return several
+        return None if value is None else each(value, count, dtype, name)
 
     @staticmethod
     def _widths(widths: Any, count: int) -> tuple[Optional[np.ndarray], int]:
@@ -461,8 +465,9 @@ class Session(Handle):
             return None
         if isinstance(constraints, (Index, Constraint)):
             constraints = [constraints] * count
-        expect_shape((len(constraints),), (count,), "constraints")
-        return [None if c is None else constraint_of(c) for c in constraints]
+        several = entries(constraints, "constraints", "indexes")
+        expect_shape((len(several),), (count,), "constraints")
+        return [None if c is None else constraint_of(c) for c in several]
 
     def _describe(self) -> str:
         return f"slots={self.slots} beams={self.width} levels={self._levels} on {device_name(self._device)}"

@@ -23,11 +23,12 @@ from typing import Any, Callable, Optional, Sequence, Union
 import numpy as np
 
 from . import _native
-from .arrays import argument, dtype_code, host, host_view, stream_number, summary
+from .arrays import argument, dtype_code, host_view, shape_of, stream_number, summary, vector
+from .checks import flag, function, instance, size_of
 from .enums import DType
 from .errors import InvalidArgument
 from .handle import Handle
-from .runtime import Runtime, runtime_or_default
+from .runtime import Runtime, runtime_or, runtime_or_default
 from .session import Session
 
 
@@ -99,9 +100,11 @@ class Speculation(Handle):
         stream: Any = None,
         runtime: Optional[Runtime] = None,
     ) -> None:
-        self.target, self.draft, self.draft_levels, self._stream = target, draft, draft_levels, stream
+        self.target, self.draft = instance(target, Session, "target"), instance(draft, Session, "draft")
+        self.draft_levels, self._stream = draft_levels, stream
+        runtime = runtime_or(runtime, target._runtime)
         self._handle = _native.flat_speculation_create(
-            (runtime or target._runtime)._handle, target._handle, draft._handle, draft_levels, stream_number(stream)
+            runtime._handle, target._handle, draft._handle, draft_levels, stream_number(stream)
         )
 
     def begin(self, slots: Union[None, int, Sequence[int]] = None) -> int:
@@ -129,7 +132,8 @@ class Speculation(Handle):
         """The tree as a new dense mask, bool [nodes, columns]: whether a node attends to a place of its slot, counted
         from 0 in every slot. ``columns``: at least ``place_stride``, which None means."""
         tree = self.tree()
-        mask = np.zeros((len(tree.tokens), tree.place_stride if columns is None else columns), np.bool_)
+        places = tree.place_stride if columns is None else size_of(columns, "columns")
+        mask = np.zeros((len(tree.tokens), places), np.bool_)
         _native.flat_speculation_get_mask(self._handle, mask.view(np.uint8), mask.shape[1])
         return mask
 
@@ -161,11 +165,12 @@ class Speculation(Handle):
         """
         if upload is None and self.target._device[0] != _native.SIDBEAM_DEVICE_CPU:
             raise InvalidArgument("upload is None, expected a function that copies an array to the device")
+        function(target, "target", "the round's tree"), function(draft, "draft", "the tree so far")
         while self.begin(slots) > 0:
             tree = self.tree()
             while len(tree.draft_slots) > 0:
                 rows = draft(tree)
-                chosen, by_node = tree.draft_slots, tree.draft_nodes if len(rows.shape) == 2 else None
+                chosen, by_node = tree.draft_slots, tree.draft_nodes if len(shape_of(rows, "logits")) == 2 else None
                 if upload is not None:
                     chosen, by_node = upload(chosen.copy()), None if by_node is None else upload(by_node.copy())
                 self.draft.step(rows, chosen, row_map=by_node, stream=self._stream)
@@ -234,12 +239,12 @@ def relaxed_draw(
 
     Raises :class:`InvalidArgument`, :class:`OutOfMemory`. Calls may run at the same time.
     """
-    drafts = np.empty(max(int(draws), 0), np.int64)
+    drafts = np.empty(size_of(draws, "draws"), np.int64)
     _native.flat_relaxed_draw(
         runtime_or_default(runtime)._handle,
-        _list(log_probs, "log_probs"),
+        vector(log_probs, np.float32, "log_probs"),
         inverse_temperature,
-        bool(without_replacement),
+        flag(without_replacement, "without_replacement"),
         seed,
         request,
         level,
@@ -271,15 +276,15 @@ def relaxed_verify(
     Raises :class:`InvalidArgument` (a draft out of range, drawn twice without replacement, or without probability, a
     log-probability that is NaN or +inf), :class:`OutOfMemory`.
     """
-    extensions = np.empty(max(int(beams), 0), np.int64)
+    extensions = np.empty(size_of(beams, "beams"), np.int64)
     found = np.zeros(_native.FLAT_RELAXED_COUNT, np.int32)
     _native.flat_relaxed_verify(
         runtime_or_default(runtime)._handle,
-        _list(target, "target"),
-        _list(draft, "draft"),
-        host(drafts, np.int64, "drafts"),
+        vector(target, np.float32, "target"),
+        vector(draft, np.float32, "draft"),
+        vector(drafts, np.int64, "drafts"),
         inverse_temperature,
-        bool(without_replacement),
+        flag(without_replacement, "without_replacement"),
         seed,
         request,
         level,
@@ -288,10 +293,3 @@ def relaxed_verify(
     )
     live, accepted, goes_on = found.tolist()
     return RelaxedBeams(extensions, live, accepted, bool(goes_on))
-
-
-def _list(value: Any, name: str) -> np.ndarray:
-    several = host(value, np.float32, name)
-    if several.ndim != 1:
-        raise InvalidArgument(f"{name} has shape {several.shape}, expected one dimension")
-    return several

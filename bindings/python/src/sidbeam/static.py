@@ -10,6 +10,7 @@ import numpy as np
 
 from .enums import Verify
 from .arrays import summary
+from .checks import integer
 from .errors import BadState, InvalidArgument, Unsupported
 from .info import IndexInfo
 
@@ -42,6 +43,7 @@ def static_arrays(info: IndexInfo, read_sids: Callable[[], np.ndarray], dense_le
     levels, vocab = info.levels, max(info.codes)
     if info.variable_length:
         raise Unsupported("static_arrays: SIDs of different lengths, which STATIC has no form for")
+    dense_levels = integer(dense_levels, "dense_levels")
     if dense_levels not in (1, 2) or dense_levels >= levels:
         raise InvalidArgument(f"dense_levels is {dense_levels}, expected 1 or 2, less than the {levels} levels")
     states = 1 + vocab + sum(info.nodes[1 : levels - 1])

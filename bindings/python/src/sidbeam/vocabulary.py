@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Union
+from typing import AbstractSet as Set
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from .arrays import host, is_one
+from .arrays import each, is_one, vector
+from .checks import integer, kind_of
+from .errors import InvalidArgument, WrongType
 
 _Native = tuple[Optional[np.ndarray], Optional[np.ndarray], Optional[np.ndarray], int]
 
@@ -28,9 +31,11 @@ class Vocabulary:
         maps: Optional[Sequence[Any]] = None,
         end_column: int = -1,
     ) -> None:
+        if offsets is not None:
+            vector(offsets, np.int64, "offsets")
         self.offsets = offsets
-        self.maps = None if maps is None else [None if m is None else host(m, np.int32, "maps") for m in maps]
-        self.end_column = end_column
+        self.maps = None if maps is None else _maps_of(maps)
+        self.end_column = integer(end_column, "end_column")
 
     def _native(self, levels: int) -> _Native:
         maps = map_codes = None
@@ -43,20 +48,28 @@ class Vocabulary:
 
     def _offsets(self, levels: int) -> np.ndarray:
         given = 0 if self.offsets is None else self.offsets
-        return host(np.full(levels, given) if is_one(given) else given, np.int64, "offsets")
+        return each(given, levels, np.int64, "offsets") if is_one(given) else vector(given, np.int64, "offsets")
 
     def columns(self, codes: Sequence[int]) -> int:
         """Columns that a logits row needs for levels of so many codes."""
-        return 1 + max(self.end_column, *(int(self.columns_of(codes, level).max()) for level in range(len(codes))))
+        levels = range(len(vector(codes, np.int32, "codes")))
+        return 1 + max([self.end_column, *(int(self.columns_of(codes, level).max(initial=-1)) for level in levels)])
 
     def columns_of(self, codes: Sequence[int], level: int) -> np.ndarray:
         """int64 ``[codes[level]]``: the columns of a level's codes, -1 for none, of levels of so many codes."""
+        counts = vector(codes, np.int32, "codes")
+        level = integer(level, "level")
+        if not 0 <= level < len(counts):
+            raise InvalidArgument(f"level is {level}, expected 0..{len(counts) - 1}, a level of codes")
         mapped = None if self.maps is None or level >= len(self.maps) else self.maps[level]
         columns: np.ndarray
         if mapped is not None and len(mapped):
-            columns = mapped[: codes[level]].astype(np.int64)
+            columns = mapped[: counts[level]].astype(np.int64)
         else:
-            columns = self._offsets(len(codes))[level] + np.arange(codes[level])
+            offsets = self._offsets(len(counts))
+            if level >= len(offsets):
+                raise InvalidArgument(f"offsets has {len(offsets)} entries, expected {len(counts)}, one per level")
+            columns = offsets[level] + np.arange(counts[level])
         return columns
 
     def __repr__(self) -> str:
@@ -64,11 +77,20 @@ class Vocabulary:
         return f"Vocabulary(offsets={self.offsets}, maps of {maps} columns, end_column={self.end_column})"
 
 
+def _maps_of(maps: Any) -> list[Optional[np.ndarray]]:
+    if isinstance(maps, (Mapping, str, bytes, Set)) or not isinstance(maps, Iterable) or is_one(maps):
+        raise WrongType(
+            f"maps is {kind_of(maps)}, expected a list, per level the columns of its codes, or None:"
+            " maps=[[7, 9, 8], None]"
+        )
+    return [None if m is None else vector(m, np.int32, f"maps[{level}]") for level, m in enumerate(maps)]
+
+
 def native_vocabulary(vocabulary: Optional[Vocabulary], levels: int) -> _Native:
     if vocabulary is None:
         return None, None, None, -1
     if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(
+        raise WrongType(
             f"vocabulary is {type(vocabulary).__name__}, expected a Vocabulary: Vocabulary(offsets=[..]), the token of"
             " each level's code 0, or Vocabulary(maps=[..]), per level the token of each code"
         )

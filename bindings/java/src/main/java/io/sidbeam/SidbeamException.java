@@ -25,7 +25,7 @@ public final class SidbeamException extends RuntimeException {
 
   /** Called by the native part; a truncated message may end within a character. */
   static SidbeamException of(int code, byte[] message) {
-    return new SidbeamException(code, new String(message, StandardCharsets.UTF_8));
+    return new SidbeamException(code, Messages.inJava(new String(message, StandardCharsets.UTF_8)));
   }
 
   static SidbeamException invalid(String message) {

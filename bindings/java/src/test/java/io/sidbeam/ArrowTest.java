@@ -48,7 +48,7 @@ class ArrowTest {
           () -> builder.addArrow(ArrowSpecimen.stream(false), new ArrowColumns().levels("a", "b\0")));
       refused(Status.INVALID_ARGUMENT, "level_prefix is 'c'",
           () -> new ArrowColumns().levelPrefix("c").inspect(ArrowSpecimen.stream(false)));
-      refused(Status.INVALID_ARGUMENT, "stream is NULL or has been released", () -> builder.addArrow(0));
+      refused(Status.INVALID_ARGUMENT, "stream is null or has been released", () -> builder.addArrow(0));
       builder.close();
       refused(Status.BAD_STATE, "builder is closed", () -> builder.addArrow(ArrowSpecimen.stream(false)));
     }

@@ -57,7 +57,7 @@ class CasesTest {
       case "refused" -> {
         SidbeamException e = assertThrows(SidbeamException.class, () -> call(now.texts("call").get(0)));
         assertEquals(now.integer("want_code"), e.code());
-        assertEquals(now.texts("want_message").get(0), e.getMessage());
+        assertEquals(Messages.inJava(now.texts("want_message").get(0)), e.getMessage());
         checkBeams();
       }
       case "set" -> set = new ConstraintSet(new ConstraintSetConfig(catalogues()).vocabulary(vocabulary()));

@@ -269,8 +269,8 @@ class DraftTest {
     refused(invalid, "has elements of 2 bytes, expected 4", () -> weights.put(DraftArray.HEAD_BIAS, 0, new short[8]));
     refused(invalid, "level is 2, expected 0..1", () -> weights.put(DraftArray.HEAD_BIAS, 2, new float[8]));
     weights.put(DraftArray.HEAD_WEIGHT, 0, new float[96]).put(DraftArray.HEAD_WEIGHT, 1, new float[96]);
-    refused(invalid, "weights.embeddings is NULL", () -> DraftHead.write(file, weights));
-    refused(invalid, "weights.head_weights is NULL, or NULL at level 0, expected an array of 8 by 12",
+    refused(invalid, "weights.embeddings is null", () -> DraftHead.write(file, weights));
+    refused(invalid, "weights.head_weights is null, or null at level 0, expected an array of 8 by 12",
         () -> DraftHead.write(file, new DraftWeights(DType.F32, HIDDEN, CODES)));
     refused(invalid, "expected NONE", () -> DraftHead.write(file, weights.input(DraftInput.HIDDEN)));
     assertFalse(Files.exists(file));

@@ -132,7 +132,7 @@ class EmulatedModelsTest {
         same(here.run(hidden), there.runOn(onDevice, null, null, stream));
         Catalogue[] mixed = {null, few, few};
         int[] widths = {1, 0, 1};
-        refused(Status.BAD_STATE, "expected sidbeam_index_upload() before",
+        refused(Status.BAD_STATE, "expected Index.upload() before",
             () -> there.runOn(onDevice, mixed, widths, stream));
         few.upload(new UploadConfig(0).kinds(kind));
         there.startOn(onDevice, mixed, widths, stream);

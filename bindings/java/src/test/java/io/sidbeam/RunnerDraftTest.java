@@ -170,9 +170,9 @@ class RunnerDraftTest {
         () -> new Runner(config().draft(draft).speculate(Speculate.RELAXED).draftBeams(6)));
     refused(Status.INVALID_ARGUMENT, "without_replacement is 1, expected 0",
         () -> new Runner(config().draft(draft).withoutReplacement(true)));
-    refused(Status.UNSUPPORTED, "mode is SIDBEAM_MODE_SAMPLE", () -> new Runner(config().mode(Mode.SAMPLE)));
+    refused(Status.UNSUPPORTED, "mode is Mode.SAMPLE", () -> new Runner(config().mode(Mode.SAMPLE)));
     refused(Status.INVALID_ARGUMENT, "speculate is null", () -> config().speculate(null));
-    refused(Status.INVALID_ARGUMENT, "adjust is given, expected NULL beside config.draft",
+    refused(Status.INVALID_ARGUMENT, "adjust is given, expected null beside config.draft",
         () -> new Runner(config().draft(draft).adjust(level -> { })));
     draft.close();
     refused(Status.BAD_STATE, "draft model is closed", () -> new Runner(config().draft(draft)));

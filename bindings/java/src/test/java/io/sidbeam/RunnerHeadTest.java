@@ -73,11 +73,11 @@ class RunnerHeadTest {
         () -> new Runner(config().head(head, 40, 41)));
     refused(Status.INVALID_ARGUMENT, "placeholders[1] is 64, expected 0..63",
         () -> new Runner(config().head(head, 40, 64, 41)));
-    refused(Status.INVALID_ARGUMENT, "config.head is NULL, expected one",
+    refused(Status.INVALID_ARGUMENT, "config.head is null, expected one",
         () -> new Runner(config().head(null, PLACEHOLDERS)));
     refused(Status.INVALID_ARGUMENT, "config.head is for hidden states of 4 elements, expected 16",
         () -> new Runner(config().head(head(4), PLACEHOLDERS)));
-    refused(Status.INVALID_ARGUMENT, "draft is given, expected NULL beside config.head",
+    refused(Status.INVALID_ARGUMENT, "draft is given, expected null beside config.head",
         () -> new Runner(config().head(head, PLACEHOLDERS).draft(Model.open(FOLDER))));
     refused(Status.INVALID_ARGUMENT, "config.top_k is -1, expected 0",
         () -> new Runner(config().head(head, PLACEHOLDERS).topK(-1)));
@@ -96,7 +96,7 @@ class RunnerHeadTest {
         scores = got.scores();
       }
     }
-    refused(Status.UNSUPPORTED, "SIDBEAM_HIDDEN_CHILDREN, expected another, since config.normalization",
+    refused(Status.UNSUPPORTED, "HiddenPath.CHILDREN, expected another, since config.normalization",
         () -> new Runner(config.normalization(Normalization.FULL).outputPath(HiddenPath.CHILDREN)));
   }
 }

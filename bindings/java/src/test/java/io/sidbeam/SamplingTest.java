@@ -120,8 +120,8 @@ class SamplingTest {
     Status invalid = Status.INVALID_ARGUMENT;
     try (Session session = session(Mode.SAMPLE, 2); Session search = session(Mode.SEARCH, 2);
         ConstraintSet set = new ConstraintSet(new ConstraintSetConfig(index))) {
-      refused(invalid, "sampling is NULL, expected seeds and requests in mode SAMPLE", session::start);
-      refused(invalid, "sampling is given, expected NULL in mode SEARCH",
+      refused(invalid, "sampling is null, expected seeds and requests in mode SAMPLE", session::start);
+      refused(invalid, "sampling is given, expected null in mode SEARCH",
           () -> search.start(new Start().sampling(keys(1, 2))));
       refused(invalid, "top_ps[0] is 2, expected a number above 0 and at most 1",
           () -> session.start(new Start().sampling(keys(1, 2).topPs(Buffers.floats(new float[] {2})))));
@@ -137,7 +137,7 @@ class SamplingTest {
       Sampled out = new Sampled(Buffers.ints(1), null, null, null);
       refused(invalid, "expected one draw per logits row", () -> set.sample(null, Buffers.longs(1), rows,
           Normalization.FULL, null, keys(1, 2).noiseScales(Buffers.floats(1)), out));
-      refused(invalid, "sampling.seeds is NULL, expected an array", () -> set.sample(null, Buffers.longs(1), rows,
+      refused(invalid, "sampling.seeds is null, expected an array", () -> set.sample(null, Buffers.longs(1), rows,
           Normalization.FULL, null, new Sampling(), out));
       refused(invalid, "on the CPU, expected buffers", () -> set.sample((DevicePointer) null,
           new DevicePointer(64, 1), rows, Normalization.FULL, null, keys(1, 2), out, 0));

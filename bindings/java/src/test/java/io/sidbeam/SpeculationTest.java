@@ -316,7 +316,7 @@ class SpeculationTest {
     Relaxed relaxed = new Relaxed(1, 2);
     refused(invalid, "args.log_probs[1] is nan", () -> relaxed.draw(Buffers.floats(new float[] {0, Float.NaN}), 1));
     refused(invalid, "args.draws is 0", () -> relaxed.draw(p, 0));
-    refused(invalid, "args.log_probs is NULL", () -> relaxed.draw(null, 1));
+    refused(invalid, "args.log_probs is null", () -> relaxed.draw(null, 1));
     refused(invalid, "logProbs is a heap buffer", () -> relaxed.draw(FloatBuffer.allocate(3), 1));
     refused(invalid, "draft has 2 elements, expected 3", () -> relaxed.verify(p, logs(0.5, 0.5), new long[1], 1));
     refused(invalid, "args.drafts[0] is 3, expected 0..2", () -> relaxed.verify(p, p, new long[] {3}, 1));
