@@ -8,7 +8,8 @@
 #include "memory_rig.h"
 
 enum { MOST_LEVELS = 255, TIMES = 5, BATCH = 1 << 14 };
-/* Of the longer file of each kind; and what memory may grow by: some buffers that double are full for the first time. */
+/* Of the longer file of each kind; and what memory may grow by: some buffers that double are full for the first
+ * time. */
 #define FILE_BYTES ((int64_t)24 << 20)
 #define MOST_GROWTH ((int64_t)10 << 20)
 #define MOST_AT_ALL ((int64_t)32 << 20)
