@@ -1,8 +1,9 @@
 // The `sidbeam` command over mutated index files, draft heads, catalogues, logits and prompts: every subcommand, in
 // this process. The last bytes of an input choose the command line; the rest is the file that it names.
 //
-// Set SIDBEAM_FUZZ_REACH=1 to fail if some command of the program has not done what it was asked for by the end of the
-// run: one that this target knows nothing of.
+// Set SIDBEAM_FUZZ_REACH=1 to fail if by the end of the run some command of the program has not done what it was asked
+// for, or some option of one was in no command line but those that are drawn at random: one that this target knows
+// nothing of.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
@@ -63,6 +64,7 @@ fuzz::Arguments draw_arguments(const Script& script, const std::string& file, co
   else
     arguments = fuzz::on_catalogue(room, file, script.form, script.command, random);
   if ((script.options & 32) != 0) arguments.emplace_back("--json");
+  fuzz::count_options(arguments);
   return arguments;
 }
 
@@ -110,7 +112,7 @@ extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   fuzz::weigh_inputs_equally(argc, argv);
   limit_files();
   const char* reach = std::getenv("SIDBEAM_FUZZ_REACH");
-  if (reach != nullptr && reach[0] == '1') fuzz::require_every_command();
+  if (reach != nullptr && reach[0] == '1') fuzz::require_every_option();
   return 0;
 }
 

@@ -62,11 +62,14 @@ bool write_tool_inputs(const std::filesystem::path& folder) {
     for (uint8_t command = 0; command < 2; ++command, ++number)
       written &= write(folder / std::to_string(number), with_script(bytes, {command, 0, 0}, number));
   for (const fuzz::CatalogueFile& file : fuzz::catalogue_files())
-    for (uint8_t command = 0; command < 2; ++command, ++number)
+    for (uint8_t command = 0; command < 4; ++command, ++number)
       written &= write(folder / std::to_string(number),
                        with_script(file.bytes, {command, 0, static_cast<uint8_t>(file.form)}, number));
-  for (int i = 0; i < 2; ++i, ++number)  // synth
-    written &= write(folder / std::to_string(number), with_script({}, {7, 0, 0}, i));
+  for (const uint8_t command : {uint8_t{7}, uint8_t{15}})  // synth, and plan of no file
+    for (const uint8_t options : {uint8_t{0}, uint8_t{32}}) {
+      written &= write(folder / std::to_string(number), with_script({}, {command, options, 0}, number));
+      ++number;
+    }
   for (int i = 0; i < 8; ++i, ++number)  // command lines at random
     written &= write(folder / std::to_string(number), with_script({}, {0, 15, 0}, i));
   return written;
