@@ -69,7 +69,7 @@ std::string write_hidden_states(const Room& room, const std::string& index) {
 
 // What a search over an index may be asked beside.
 void add_widths(Arguments& arguments, Random& random) {
-  if (random.one_in(8)) add(arguments, {"--widths", random.one_in(4) ? some_codes(random) : "1,2,2"});
+  if (random.one_in(3)) add(arguments, {"--widths", random.one_in(4) ? some_codes(random) : "1,2,2"});
 }
 
 void add_distinct(Arguments& arguments, Random& random) {
@@ -194,7 +194,7 @@ void add_reading(Arguments& arguments, Form form, Random& random) {
   const std::string patterns[] = {"<a_*> <b_*> <c_*>", "<s{level}_*>", "<a_*> <b_*>", "*", "C*", "<a_*", "\\*_*", ""};
   const std::string quotes[] = {"auto", "rfc4180", "text"};
   const bool text = form == Form::kLcrec || form == Form::kRecords || form == Form::kJsonl || form == Form::kCsv;
-  if (text && random.one_in(6)) add(arguments, {"--token-pattern", random.pick(patterns)});
+  if (text && random.one_in(3)) add(arguments, {"--token-pattern", random.pick(patterns)});
   if (random.one_in(text ? 6 : 32)) {
     add(arguments, {"--token-base", random.one_in(2) ? "1000" : some_codes(random)});
     if (!random.one_in(4)) add(arguments, {"--codes", random.one_in(2) ? "256" : "9000"});
@@ -222,8 +222,8 @@ void add_import(Arguments& arguments, Form form, Random& random) {
   }
   if (!random.one_in(4))
     add(arguments, {"--format", random.one_in(8) ? random.pick(formats) : kFormatOf[static_cast<size_t>(form)]});
-  if (form == Form::kRaw || random.one_in(8)) add(arguments, {"--levels", std::to_string(1 + random.below(4))});
   add_reading(arguments, form, random);
+  if (form == Form::kRaw || random.one_in(4)) add(arguments, {"--levels", std::to_string(1 + random.below(4))});
   if (random.one_in(3)) add(arguments, {"--variable-length"});
   if (random.one_in(2)) add(arguments, {"--kinds", random.pick(kinds)});
   if (form == Form::kCsv && random.one_in(2)) add(arguments, {"--sid-columns", random.one_in(2) ? "c0,c1,c2" : "sid"});
