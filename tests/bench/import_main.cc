@@ -4,9 +4,9 @@
 //   bench_import --table NAME[,NAME..] [--quick] [--json FILE] [--rows N] [--dir FOLDER]
 //
 // A figure is of one core's CPU time, so that it holds on a machine that does other work too. The first pass is what
-// sidbeam_import_open() does: every row is parsed, checked and surveyed. The second, sidbeam_import_add_to(), parses and
-// checks the same way and adds the rows to a builder, on the same thread; beside it is the builder alone, given the same
-// number of rows from memory. Files are made in FOLDER ($TMPDIR or the system's) and removed.
+// sidbeam_import_open() does: every row is parsed, checked and surveyed. The second, sidbeam_import_add_to(), parses
+// and checks the same way and adds the rows to a builder, on the same thread; beside it is the builder alone, given
+// the same number of rows from memory. Files are made in FOLDER ($TMPDIR or the system's) and removed.
 // SPDX-License-Identifier: Apache-2.0
 #include <sidbeam/import.h>
 #include <simdjson.h>

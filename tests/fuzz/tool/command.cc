@@ -103,8 +103,8 @@ std::vector<std::string> words_of(const std::string& text, const std::string& pa
   return words;
 }
 
-// How often each command has done what it was asked for, by its name; and how often each option was given that was meant
-// to do something, by "name --option".
+// How often each command has done what it was asked for, by its name; and how often each option was given that was
+// meant to do something, by "name --option".
 std::map<std::string, uint64_t>& reached() {
   static std::map<std::string, uint64_t> counts;
   return counts;
