@@ -157,8 +157,9 @@ static void expect_pieces(const kind* of, const char* what, void (*work)(const v
   CHECK(peaks[0] < peaks[1] + MOST_GROWTH && peaks[0] < MOST_AT_ALL);
 }
 
-static const kind items = {
-    "items.jsonl", "", "{\"item\": 1234567, \"sid\": [3, 1, 2, 7], \"title\": \"Screws\"}\n", 0, 4, 1, NULL};
+/* Records without priorities. */
+#define ITEMS \
+  { "items.jsonl", "", "{\"item\": 1234567, \"sid\": [3, 1, 2, 7], \"title\": \"Screws\"}\n", 0, 4, 1, NULL }
 
 static void expect_pieces_of(const kind* kinds, size_t count) {
   for (size_t i = 0; i < count; ++i) {
@@ -169,7 +170,7 @@ static void expect_pieces_of(const kind* kinds, size_t count) {
 
 static void lines_are_read_in_pieces(void) {
   static const kind kinds[] = {
-      items,
+      ITEMS,
       {"tokens.jsonl", "", "{\"item\": \"1234567\", \"sid\": \"<a_3><b_1><c_2><d_7>\"}\n", 0, 4, 1, NULL},
       {"columns.csv", "item,c0,c1,c2,c3\n", "1234567,3,1,2,7\n", 0, 4, 1, NULL},
       {"quoted.csv", "item,title,sid\n", "1234567,\"Screws, \"\"100\"\"\",\"[3, 1, 2, 7]\"\n", 0, 4, 1, NULL}};
@@ -195,6 +196,7 @@ static void long_ids_make_batches_of_fewer_rows(void) {
 }
 
 static void records_without_priorities_take_no_room_for_them(void) {
+  static const kind items = ITEMS;
   const subject one = write_subject(&items, FILE_BYTES / TIMES);
   taken.most = 0;
   read_into_builder(&one);
