@@ -166,6 +166,7 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   Arguments arguments = {"run", room.sound.model, index, "--beams", std::to_string(1 + random.skewed(3))};
   arguments.insert(arguments.end(), what.begin(), what.end());
   add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
+  if (random.one_in(2)) return arguments;  // what is refused for its options runs nothing
   if (random.one_in(2)) add(arguments, {"--end-column", std::to_string(4 + random.below(9))});
   if (random.one_in(4)) add(arguments, {"--group", std::to_string(1 + random.below(4))});
   if (random.one_in(8)) add(arguments, {"--begin-tokens", random.one_in(2) ? "1" : "11,2"});
@@ -177,7 +178,7 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   const bool has_head = std::find(what.begin(), what.end(), "--head") != what.end();
   if (has_head) {
     add_verification(arguments, random);
-  } else if (random.one_in(4)) {
+  } else if (random.one_in(2)) {
     add_speculation(room, arguments, random);
   } else if (random.one_in(2)) {
     add(arguments, {"--normalize", random.one_in(2) ? "level" : "valid"});
@@ -205,7 +206,7 @@ void add_reading(Arguments& arguments, Form form, Random& random) {
 }
 
 void add_loss(Arguments& arguments, Random& random) {
-  if (random.one_in(8)) add(arguments, {"--allow-attribute-loss"});
+  if (random.one_in(3)) add(arguments, {"--allow-attribute-loss"});
 }
 
 // What building and planning share, and what building alone has.
@@ -229,7 +230,7 @@ void add_import(Arguments& arguments, Form form, Random& random) {
   if (form == Form::kCsv && random.one_in(2)) add(arguments, {"--sid-columns", random.one_in(2) ? "c0,c1,c2" : "sid"});
   if (random.one_in(8)) add(arguments, {"--priority-column", "priority"});
   if (random.one_in(8)) add(arguments, {"--item-column", "item"});
-  if (random.one_in(8)) add(arguments, {"--collisions", random.one_in(2) ? "error" : "first"});
+  if (random.one_in(4)) add(arguments, {"--collisions", random.one_in(2) ? "error" : "first"});
   if (random.one_in(8)) add(arguments, {"--memory-limit", random.one_in(2) ? "64K" : "1G"});
   add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
   if (arguments[0] != "build") return;

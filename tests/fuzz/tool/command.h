@@ -23,8 +23,8 @@ const std::vector<std::string>& option_names(const std::string& command);
 
 // Counts the options of a command line that is meant to do something.
 void count_options(const std::vector<std::string>& arguments);
-// From now on the run fails at its end if a command of the program has not done once what it was asked for, or one of
-// its options has not been counted.
-void require_every_option();
+// From now on the run fails at its end if a command of the program has not done once what it was asked for, and prints
+// the options that have not been counted: most of all those that the program has learned since.
+void require_every_command();
 
 }  // namespace fuzz
