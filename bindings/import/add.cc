@@ -33,7 +33,9 @@ class Feeder {
     if (batch.codes.size() != batch.size() * stride_) codes = pad(batch);
     const int64_t rows = static_cast<int64_t>(batch.size());
     const int32_t* lengths = variable_ ? batch.lengths.data() : nullptr;
-    const int64_t* priorities = batch.priorities.empty() ? nullptr : batch.priorities.data();
+    // Where no record has a priority the core need not keep one for each.
+    const bool ranked = std::any_of(batch.priorities.begin(), batch.priorities.end(), [](int64_t p) { return p != 0; });
+    const int64_t* priorities = ranked ? batch.priorities.data() : nullptr;
     if (id_type_ == SIDBEAM_ID_STRING) {
       if (batch.name_ends.empty()) print_ids(batch);
       batch.name_ends.insert(batch.name_ends.begin(), 0);

@@ -43,6 +43,11 @@ struct Batch {
   std::vector<int64_t> priorities;  // [rows], or empty
 
   size_t size() const { return lengths.size(); }
+  // Enough to be handed on. Long SIDs and long ids make a batch of fewer rows, not of more memory.
+  bool full() const {
+    constexpr size_t kRows = size_t{1} << 16, kCodes = size_t{1} << 20, kNameBytes = size_t{1} << 22;
+    return size() >= kRows || codes.size() >= kCodes || names.size() >= kNameBytes;
+  }
   std::string_view name(size_t row) const;
   void add_name(std::string_view name);
   void clear();

@@ -32,7 +32,7 @@ Source::Source(const CatalogueFiles& files, const Shape& shape)
 
 bool Source::next(Batch& batch) {
   batch.clear();
-  while (batch.size() < kBatch && read_record(batch)) {
+  while (!batch.full() && read_record(batch)) {
   }
   return batch.size() > 0;
 }

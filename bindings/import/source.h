@@ -29,13 +29,11 @@ struct CatalogueFiles {
 
 class Source : public Where {
  public:
-  static constexpr size_t kBatch = size_t{1} << 16;
-
   Source(const CatalogueFiles& files, const Shape& shape);
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  // The next rows, kBatch or a few more; false at the end.
+  // The next rows, a batch or a few more; false at the end.
   bool next(Batch& batch);
   virtual IdForm id_form() const = 0;
   // Codes of every SID where the format says so before a row is read, else 0.

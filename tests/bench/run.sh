@@ -5,7 +5,7 @@
 #   bash tests/bench/run.sh --quick    a minute: everything runs; its figures mean nothing and go to build/bench/
 #   bash tests/bench/run.sh --full     1e8 SIDs too, which takes long, most of 24 GiB, and 13 GB in $TMPDIR
 #   --name NAME            of the results (default: latest)
-#   --tables NAME[,NAME..] only those tables (see --list of bench_step, bench_index, bench_attention,
+#   --tables NAME[,NAME..] only those tables (see --list of bench_step, bench_index, bench_import, bench_attention,
 #                          bench_products; pytorch; overhead)
 # BENCH_PYTHON names a Python with torch and numpy (default: python3); without them PyTorch is left out.
 # If the machine does something else meanwhile, the figures include that: look at the load averages in the results.
@@ -38,8 +38,8 @@ build() {
     launcher=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
   fi
   cmake --preset release -DSIDBEAM_TESTS=ON "${launcher[@]}" >build/bench/build.log
-  cmake --build --preset release --target bench_step bench_index bench_attention bench_products bench_calls -- --quiet \
-    >>build/bench/build.log
+  cmake --build --preset release --target bench_step bench_index bench_import bench_attention bench_products \
+    bench_calls -- --quiet >>build/bench/build.log
 }
 
 wanted() { [ "$tables" = all ] || [[ ",$tables," == *",$1,"* ]]; }
@@ -92,6 +92,7 @@ before=$(load)
 run bench_step
 pytorch
 run bench_index --dir "$files"
+run bench_import --dir "$files"
 run bench_attention
 OMP_NUM_THREADS=1 run products/bench_products
 overhead

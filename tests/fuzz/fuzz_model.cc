@@ -1,4 +1,5 @@
-// A model's folder as others might write it: config.json, the header of its safetensors, the index of its shards.
+// A model's folder as others might write it: config.json, the header of its safetensors, the index of its shards; and
+// that of a LoRA adapter: adapter_config.json, the header of its safetensors.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
@@ -6,6 +7,7 @@
 
 #include "model/expected.h"
 #include "model/input.h"
+#include "runner/formats/adapter.h"
 #include "runner/formats/checkpoint.h"
 #include "runner/formats/config.h"
 #include "runner/math/workers.h"
@@ -141,15 +143,58 @@ void run_model(const Model& model, uint8_t way) {
   use_logits(*forward, 1, 2);
 }
 
-void check_model(const std::string& folder, uint8_t way) {
+bool has(const fuzz::ModelInput& input, uint8_t flag) { return (input.flags & flag) != 0; }
+bool is_adapted(const fuzz::ModelInput& input) { return has(input, fuzz::ModelInput::kAdapted); }
+bool is_given(const fuzz::ModelInput& input) { return is_adapted(input) && has(input, fuzz::ModelInput::kGiven); }
+bool is_apart(const fuzz::ModelInput& input) { return is_adapted(input) && has(input, fuzz::ModelInput::kApart); }
+
+// Where the model is, and the folder that is opened: the adapter's, where there is one.
+struct Folders {
+  std::string base, opened;
+};
+
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+Folders write_folders(const fuzz::Scratch& scratch, const fuzz::ModelInput& input) {
+  const std::string base = is_apart(input) ? "base/" : "", own = is_apart(input) ? "adapter/" : "";
+  const bool sharded = has(input, fuzz::ModelInput::kSharded);
+  scratch.clear();
+  const Folders folders = {scratch.make_folder(base), scratch.make_folder(own)};
+  scratch.write(base + "config.json", bytes_of(input.config));
+  if (has(input, fuzz::ModelInput::kGeneration)) scratch.write(base + "generation_config.json", bytes_of(input.index));
+  if (sharded) scratch.write(base + "model.safetensors.index.json", bytes_of(input.index));
+  scratch.write(base + (sharded ? "a.safetensors" : "model.safetensors"), weights_file(input));
+  if (!is_adapted(input)) return folders;
+  scratch.write(own + "adapter_config.json", bytes_of(input.adapter));
+  if (!has(input, fuzz::ModelInput::kUnweighted)) scratch.write(own + "adapter_model.safetensors", adapter_file(input));
+  return folders;
+}
+
+// What is known of an adapter before its base is looked for.
+void check_adapter(const Folders& folders, const fuzz::ModelInput& input) {
+  const sidbeam_status status = status_of([&] { const sidbeam::runner::Adapter adapter(folders.opened.c_str()); });
+  if (has(input, fuzz::ModelInput::kUnweighted)) {
+    FUZZ_CHECK(status == SIDBEAM_IO_ERROR);
+  } else {
+    FUZZ_CHECK(status == SIDBEAM_OK || status == SIDBEAM_CORRUPT || status == SIDBEAM_UNSUPPORTED);
+    FUZZ_CHECK(status != SIDBEAM_OK || fuzz::is_lora(input.adapter));
+  }
+}
+
+void check_model(const Folders& folders, const fuzz::ModelInput& input) {
   sidbeam_model_config config = SIDBEAM_MODEL_CONFIG_INIT;
-  config.weights = way % (SIDBEAM_WEIGHTS_INT8 + 1);
+  config.weights = input.pattern % (SIDBEAM_WEIGHTS_INT8 + 1);
+  if (is_given(input)) config.base = folders.base.c_str();
   const sidbeam_status status = status_of([&] {
-    const auto model = sidbeam::Ref<Model>::adopt(sidbeam::runner::open_model(folder.c_str(), config));
-    run_model(*model, way / 8);
+    const auto model = sidbeam::Ref<Model>::adopt(sidbeam::runner::open_model(folders.opened.c_str(), config));
+    run_model(*model, input.pattern / 8);
   });
+  // Weights that are merged may be more than 16 bits hold.
+  const bool too_large =
+      status == SIDBEAM_INVALID_ARGUMENT && is_adapted(input) && config.weights != SIDBEAM_WEIGHTS_F32;
   FUZZ_CHECK(status == SIDBEAM_OK || status == SIDBEAM_CORRUPT || status == SIDBEAM_UNSUPPORTED ||
-             status == SIDBEAM_IO_ERROR);
+             status == SIDBEAM_IO_ERROR || too_large);
+  if (status == SIDBEAM_OK && is_apart(input) && !is_given(input)) FUZZ_CHECK(fuzz::base_of(input.adapter) == "base");
 }
 
 }  // namespace
@@ -157,25 +202,15 @@ void check_model(const std::string& folder, uint8_t way) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const fuzz::Scratch scratch;
   const fuzz::ModelInput input = fuzz::decode_model(data, size);
-  const auto bytes_of = [](const std::string& text) { return std::vector<uint8_t>(text.begin(), text.end()); };
   const std::vector<uint8_t> file = weights_file(input);
-  scratch.clear();
-  const std::string folder = scratch.path("");
-  scratch.write("config.json", bytes_of(input.config));
-  if ((input.flags & fuzz::ModelInput::kGeneration) != 0)
-    scratch.write("generation_config.json", bytes_of(input.index));
-  if ((input.flags & fuzz::ModelInput::kSharded) != 0) {
-    scratch.write("model.safetensors.index.json", bytes_of(input.index));
-    scratch.write("a.safetensors", file);
-  } else {
-    scratch.write("model.safetensors", file);
-  }
-  const sidbeam_status status = status_of([&] { check_config(sidbeam::runner::read_config(folder.c_str())); });
+  const Folders folders = write_folders(scratch, input);
+  const sidbeam_status status = status_of([&] { check_config(sidbeam::runner::read_config(folders.base.c_str())); });
   FUZZ_CHECK(status == SIDBEAM_OK || status == SIDBEAM_CORRUPT || status == SIDBEAM_UNSUPPORTED);
   const sidbeam_status table = check_table(file);
   FUZZ_CHECK(table == SIDBEAM_OK || table == SIDBEAM_CORRUPT);
-  check_checkpoint(folder, input, table);
-  check_model(folder, input.pattern);
+  check_checkpoint(folders.base, input, table);
+  if (is_adapted(input)) check_adapter(folders, input);
+  check_model(folders, input);
   return 0;
 }
 

@@ -1,8 +1,9 @@
 // The `sidbeam` command over mutated index files, draft heads, catalogues, logits and prompts: every subcommand, in
 // this process. The last bytes of an input choose the command line; the rest is the file that it names.
 //
-// Set SIDBEAM_FUZZ_REACH=1 to fail if some command of the program has not done what it was asked for by the end of the
-// run: one that this target knows nothing of.
+// Set SIDBEAM_FUZZ_REACH=1 to fail if by the end of the run some command of the program has not done what it was asked
+// for: one that this target knows nothing of. Options that were in no command line, except those drawn at random, are
+// printed.
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
 
@@ -63,6 +64,7 @@ fuzz::Arguments draw_arguments(const Script& script, const std::string& file, co
   else
     arguments = fuzz::on_catalogue(room, file, script.form, script.command, random);
   if ((script.options & 32) != 0) arguments.emplace_back("--json");
+  fuzz::count_options(arguments);
   return arguments;
 }
 

@@ -55,18 +55,22 @@ bool write_noise(const std::filesystem::path& folder) {
 bool write_tool_inputs(const std::filesystem::path& folder) {
   int number = 0;
   bool written = true;
+  // Every third with --json.
+  const auto add = [&](const std::vector<uint8_t>& bytes, uint8_t command, uint8_t form) {
+    const uint8_t options = number % 3 == 0 ? 32 : 0;
+    written &= write(folder / std::to_string(number), with_script(bytes, {command, options, form}, number));
+    ++number;
+  };
   for (const std::vector<uint8_t>& bytes : fuzz::specimens())
-    for (uint8_t command = 0; command < fuzz::kIndexCommands; ++command, ++number)
-      written &= write(folder / std::to_string(number), with_script(bytes, {command, 0, 0}, number));
+    for (uint8_t command = 0; command < fuzz::kIndexCommands; ++command) add(bytes, command, 0);
   for (const std::vector<uint8_t>& bytes : fuzz::draft_specimens())
-    for (uint8_t command = 0; command < 2; ++command, ++number)
-      written &= write(folder / std::to_string(number), with_script(bytes, {command, 0, 0}, number));
+    for (uint8_t command = 0; command < 2; ++command) add(bytes, command, 0);
   for (const fuzz::CatalogueFile& file : fuzz::catalogue_files())
-    for (uint8_t command = 0; command < 2; ++command, ++number)
-      written &= write(folder / std::to_string(number),
-                       with_script(file.bytes, {command, 0, static_cast<uint8_t>(file.form)}, number));
-  for (int i = 0; i < 2; ++i, ++number)  // synth
-    written &= write(folder / std::to_string(number), with_script({}, {7, 0, 0}, i));
+    for (uint8_t command = 0; command < 4; ++command) add(file.bytes, command, static_cast<uint8_t>(file.form));
+  for (int i = 0; i < 12; ++i) {  // synth, and plan of no file
+    add({}, 7, 0);
+    add({}, 15, 0);
+  }
   for (int i = 0; i < 8; ++i, ++number)  // command lines at random
     written &= write(folder / std::to_string(number), with_script({}, {0, 15, 0}, i));
   return written;

@@ -30,4 +30,12 @@ bool names_only(const std::string& index, const std::string& file) {
   return std::all_of(map.begin(), map.end(), [&](const nlohmann::json& value) { return value == file; });
 }
 
+bool is_lora(const std::string& adapter) { return nlohmann::json::parse(adapter).at("peft_type") == "LORA"; }
+
+std::string base_of(const std::string& adapter) {
+  auto name = nlohmann::json::parse(adapter).at("base_model_name_or_path").get<std::string>();
+  while (!name.empty() && name.back() == '/') name.pop_back();
+  return name.substr(name.rfind('/') + 1);
+}
+
 }  // namespace fuzz

@@ -24,5 +24,8 @@ class ExpectedTensors {
 
 // Every tensor of the index lies in that file.
 bool names_only(const std::string& index, const std::string& file);
+// The adapter's config is that of LoRA; and the last part of the name of its base.
+bool is_lora(const std::string& adapter);
+std::string base_of(const std::string& adapter);
 
 }  // namespace fuzz

@@ -10,7 +10,8 @@ namespace {
 struct HeadFields {
   uint16_t config, header, index;
   uint8_t flags, pattern;
-  uint32_t data_bytes, unused;
+  uint32_t data_bytes;
+  uint16_t adapter, adapter_header;
   uint64_t length;
 };
 
@@ -106,6 +107,17 @@ int64_t bits_of(const std::string& type) {
   return type == "F4" ? 4 : 8;
 }
 
+std::vector<uint8_t> safetensors(const std::string& header, uint64_t length, uint32_t data_bytes, uint64_t pattern) {
+  std::vector<uint8_t> bytes(sizeof length);
+  std::memcpy(bytes.data(), &length, sizeof length);
+  bytes.insert(bytes.end(), header.begin(), header.end());
+  Random random{pattern};
+  // Halves, of either kind, that are small numbers.
+  for (uint32_t i = 0; i < data_bytes; ++i)
+    bytes.push_back(static_cast<uint8_t>(i % 2 == 0 ? random.next() : 0x3b + (random.next() & 0x81)));
+  return bytes;
+}
+
 }  // namespace
 
 ModelInput decode_model(const uint8_t* data, size_t size) {
@@ -122,6 +134,8 @@ ModelInput decode_model(const uint8_t* data, size_t size) {
   input.config = take(head.config);
   input.header = take(head.header);
   input.index = take(head.index);
+  input.adapter = take(head.adapter);
+  input.adapter_header = take(head.adapter_header);
   input.flags = head.flags;
   input.pattern = head.pattern;
   input.data_bytes = std::min(head.data_bytes, kMostData);
@@ -130,7 +144,9 @@ ModelInput decode_model(const uint8_t* data, size_t size) {
 }
 
 std::vector<uint8_t> encode_model(const ModelInput& input) {
-  for (const std::string* text : {&input.config, &input.header, &input.index})
+  const std::string* const texts[] = {&input.config, &input.header, &input.index, &input.adapter,
+                                      &input.adapter_header};
+  for (const std::string* text : texts)
     if (text->size() > UINT16_MAX) return {};
   const HeadFields head{static_cast<uint16_t>(input.config.size()),
                         static_cast<uint16_t>(input.header.size()),
@@ -138,25 +154,30 @@ std::vector<uint8_t> encode_model(const ModelInput& input) {
                         input.flags,
                         input.pattern,
                         input.data_bytes,
-                        0,
+                        static_cast<uint16_t>(input.adapter.size()),
+                        static_cast<uint16_t>(input.adapter_header.size()),
                         input.length};
   std::vector<uint8_t> bytes(sizeof head);
   std::memcpy(bytes.data(), &head, sizeof head);
-  for (const std::string* text : {&input.config, &input.header, &input.index})
-    bytes.insert(bytes.end(), text->begin(), text->end());
+  for (const std::string* text : texts) bytes.insert(bytes.end(), text->begin(), text->end());
   return bytes;
 }
 
 std::vector<uint8_t> weights_file(const ModelInput& input) {
-  const uint64_t length = input.header.size() + input.length;
-  std::vector<uint8_t> bytes(sizeof length);
-  std::memcpy(bytes.data(), &length, sizeof length);
-  bytes.insert(bytes.end(), input.header.begin(), input.header.end());
-  Random random{input.pattern};
-  // Halves, of either kind, that are small numbers.
-  for (uint32_t i = 0; i < input.data_bytes; ++i)
-    bytes.push_back(static_cast<uint8_t>(i % 2 == 0 ? random.next() : 0x3b + (random.next() & 0x81)));
-  return bytes;
+  return safetensors(input.header, input.header.size() + input.length, input.data_bytes, input.pattern);
+}
+
+std::vector<uint8_t> adapter_file(const ModelInput& input) {
+  const Json header = Json::parse(input.adapter_header, nullptr, false);
+  int64_t bytes = 0;
+  for (const Json& tensor : header.is_object() ? header : Json::object()) {
+    if (!tensor.is_object() || !tensor.contains("data_offsets")) continue;
+    const Json& offsets = tensor["data_offsets"];
+    if (!offsets.is_array() || offsets.size() != 2 || !offsets[1].is_number_integer()) continue;
+    bytes = std::max(bytes, offsets[1].get<int64_t>());
+  }
+  return safetensors(input.adapter_header, input.adapter_header.size(),
+                     static_cast<uint32_t>(std::min<int64_t>(bytes, kMostData)), input.pattern + 1);
 }
 
 Json tensors_of(const Json& config) {
@@ -205,6 +226,30 @@ Json index_of_tensors(const Json& header) {
   for (const auto& [name, tensor] : header.items())
     if (name != "__metadata__") map[name] = "a.safetensors";
   return {{"metadata", {{"total_size", 0}}}, {"weight_map", map}};
+}
+
+Json adapter_tensors_of(const Json& config, int64_t rank, size_t replaced) {
+  constexpr std::string_view kWeight = ".weight";
+  std::vector<std::pair<std::string, std::vector<int64_t>>> matrices;
+  const Json header = tensors_of(config);
+  for (const auto& [name, tensor] : header.items())
+    if (tensor["shape"].size() == 2) matrices.emplace_back(name, tensor["shape"].get<std::vector<int64_t>>());
+  Tensors tensors;
+  for (size_t i = 0; i < matrices.size(); ++i) {
+    const auto& [name, shape] = matrices[i];
+    const std::string whole = "base_model.model." + name;
+    const std::string module = whole.substr(0, whole.size() - kWeight.size());
+    if (i + replaced >= matrices.size()) {
+      tensors.add(whole, shape);
+    } else if (module.ends_with("embed_tokens") || module.ends_with("shared")) {  // the product is transposed
+      tensors.add(module + ".lora_embedding_A", {rank, shape[0]});
+      tensors.add(module + ".lora_embedding_B", {shape[1], rank});
+    } else {
+      tensors.add(module + ".lora_A.weight", {rank, shape[1]});
+      tensors.add(module + ".lora_B.weight", {shape[0], rank});
+    }
+  }
+  return tensors.header;
 }
 
 }  // namespace fuzz

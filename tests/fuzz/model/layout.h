@@ -14,5 +14,8 @@ Json tensors_of(const Json& config);
 // Gives tensors of known types and small shapes places one behind the other; returns the bytes of all.
 uint32_t place_tensors(Json& header);
 Json index_of_tensors(const Json& header);
+// The header of an adapter of that rank for a checkpoint that fits the config, without places: it changes every matrix,
+// or puts another one in the place of the last `replaced`.
+Json adapter_tensors_of(const Json& config, int64_t rank, size_t replaced);
 
 }  // namespace fuzz

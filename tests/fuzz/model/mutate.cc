@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <iterator>
-#include <optional>
-#include <sstream>
 
-#include "layout.h"
+#include "change.h"
 
 namespace fuzz {
 namespace {
@@ -43,118 +41,6 @@ const char* const kSpecimens[] = {
     R"("relative_attention_num_buckets":8,"feed_forward_proj":"gelu_python"})",
 };
 
-// Fields that read_config() knows, and values that some of them may have.
-constexpr char kFields[] =
-    "model_type architectures vocab_size d_model d_kv d_ff num_layers num_decoder_layers num_heads "
-    "relative_attention_num_buckets relative_attention_max_distance feed_forward_proj dense_act_fn is_gated_act "
-    "layer_norm_epsilon tie_word_embeddings scale_decoder_outputs decoder_start_token_id is_encoder_decoder "
-    "hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads head_dim hidden_act "
-    "attention_bias mlp_bias max_position_embeddings rms_norm_eps rope_theta rope_scaling rope_parameters rope_type "
-    "type factor low_freq_factor high_freq_factor original_max_position_embeddings partial_rotary_factor "
-    "pretraining_tp quantization_config per_layer_config pruned_heads auto_map AutoModel tie_encoder_decoder "
-    "add_cross_attention use_mrope use_sliding_window sliding_window max_window_layers layer_types "
-    "attention_chunk_size attention_factor beta_fast beta_slow mscale mscale_all_dim truncate dtype shape data_offsets "
-    "__metadata__ weight_map metadata";
-constexpr char kTexts[] =
-    "t5 mt5 umt5 llama mistral qwen2 qwen3 phi3 relu gelu gelu_new silu quick_gelu mish tanh gated-silu gated-gelu "
-    "gated- default linear "
-    "llama3 yarn dynamic "
-    "full_attention sliding_attention T5ForConditionalGeneration LlamaForCausalLM F32 F16 BF16 I8 F4 F64 F6_E2M3 "
-    "NEW a.safetensors ./a.safetensors ../a.safetensors config.json";
-const int64_t kNumbers[] = {0,  1,         2,         3,          4,         5,         7,         8,
-                            16, 31,        64,        127,        255,       256,       65535,     1 << 24,
-                            -1, INT32_MAX, 1LL << 31, UINT32_MAX, 1LL << 32, 1LL << 62, INT64_MAX, INT64_MIN};
-
-std::string pick_word(const char* words, Random& random) {
-  std::istringstream stream(words);
-  const std::vector<std::string> all(std::istream_iterator<std::string>(stream), {});
-  return all[random.below(all.size())];
-}
-
-Json random_value(Random& random) {
-  switch (random.below(10)) {
-    case 0:
-      return nullptr;
-    case 1:
-      return random.one_in(2);
-    case 2:
-      return pick_word(kTexts, random);
-    case 3:
-      return static_cast<double>(random.skewed(20)) / 64;
-    case 4:
-      return random.one_in(2) ? Json(1e300) : Json(UINT64_MAX - random.below(3));
-    case 5:
-      return Json::array({random.pick(kNumbers), pick_word(kTexts, random)});
-    case 6:
-      return Json{{pick_word(kFields, random), random.pick(kNumbers)},
-                  {pick_word(kFields, random), pick_word(kTexts, random)}};
-    case 7:
-      return static_cast<int64_t>(random.skewed(9));
-    default:
-      return random.pick(kNumbers);
-  }
-}
-
-// Of the kind that the reader expects, most of the time.
-Json similar_value(const Json& value, Random& random) {
-  if (random.one_in(8)) return random_value(random);
-  if (value.is_boolean()) return !value.get<bool>();
-  if (value.is_string()) return pick_word(kTexts, random);
-  if (value.is_number_integer() && random.one_in(3)) return random.pick(kNumbers);
-  if (value.is_number_integer() && random.one_in(2))
-    return static_cast<int64_t>(value.get<uint64_t>() + random.below(5) - 2);
-  if (value.is_number_integer()) return static_cast<int64_t>(random.skewed(9));
-  if (value.is_number()) return value.get<double>() * static_cast<double>(random.skewed(20)) / 1024;
-  return random_value(random);
-}
-
-std::optional<Json> parse(const std::string& text) {
-  Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) return std::nullopt;
-  return json;
-}
-
-// A value somewhere within: the deeper the document, the deeper the value.
-Json& pick_value(Json& json, Random& random) {
-  Json* at = &json;
-  while (at->is_structured() && !at->empty() && (at == &json || !random.one_in(4)))
-    at = &*std::next(at->begin(), static_cast<std::ptrdiff_t>(random.below(at->size())));
-  return *at;
-}
-
-void change_json(Json& json, Random& random) {
-  Json& value = pick_value(json, random);
-  const uint64_t way = random.below(12);
-  if (way > 6) {
-    value = similar_value(value, random);
-  } else if (way == 4 && value.is_array()) {
-    value.push_back(random_value(random));
-  } else if (way == 5 && json.is_object() && !json.empty()) {
-    json.erase(std::next(json.begin(), static_cast<std::ptrdiff_t>(random.below(json.size()))));
-  } else if (way == 6) {
-    Json& other = pick_value(json, random);
-    const Json copy = other;
-    value = copy;
-  } else if (json.is_object()) {
-    (value.is_object() ? value : json)[pick_word(kFields, random)] = random_value(random);
-  }
-}
-
-// What a tree of values cannot hold: a name twice, and texts that are no JSON.
-void change_text(std::string& text, Random& random, MutateBytes mutate_bytes) {
-  if (random.one_in(2) && !text.empty()) {
-    const size_t from = text.find('"', random.below(text.size()));
-    const size_t to = from == std::string::npos ? from : text.find(',', from);
-    if (to == std::string::npos) return;
-    const std::string piece = text.substr(from, to + 1 - from);
-    text.insert(random.one_in(2) ? from : std::min(text.size(), text.find('"', random.below(text.size()))), piece);
-    return;
-  }
-  const size_t size = text.size(), most = size + 16;
-  text.resize(most);
-  text.resize(mutate_bytes(reinterpret_cast<uint8_t*>(text.data()), size, most));
-}
-
 // As wrappers of training name tensors, and models without their output layer.
 void rename(Json& header, Random& random) {
   const char* const wrappers[] = {"", "module.", "_orig_mod.", "module._orig_mod.", "_orig_mod.module.", "model."};
@@ -164,6 +50,46 @@ void rename(Json& header, Random& random) {
   for (const auto& [name, tensor] : header.items())
     renamed[outer + (bare && name.rfind("model.", 0) == 0 ? name.substr(6) : name)] = tensor;
   header = renamed;
+}
+
+// Both tensors of a module, or the one that takes its place.
+void drop_module(Json& header, Random& random) {
+  const std::string name = std::next(header.begin(), static_cast<std::ptrdiff_t>(random.below(header.size()))).key();
+  const std::string module = name.substr(0, name.find(".lora_"));
+  Json kept = Json::object();
+  for (const auto& [other, tensor] : header.items())
+    if (other.rfind(module, 0) != 0) kept[other] = tensor;
+  if (!kept.empty()) header = kept;
+}
+
+// Fits the model, and `replaced` of its tensors are in place of the model's.
+void add_adapter(ModelInput& input, int64_t rank, size_t replaced) {
+  const std::optional<Json> config = parse(input.config);
+  Json header = adapter_tensors_of(config ? *config : Json(), rank, replaced);
+  if (header.empty()) return;
+  place_tensors(header);
+  input.adapter_header = header.dump();
+  input.adapter = Json{{"peft_type", "LORA"},
+                       {"base_model_name_or_path", "someone/base"},
+                       {"r", rank},
+                       {"lora_alpha", 2 * rank},
+                       {"bias", "none"},
+                       {"target_modules", {"q_proj", "v_proj"}},
+                       {"rank_pattern", Json::object()}}
+                      .dump();
+  input.flags |= ModelInput::kAdapted;
+}
+
+void renew_adapter(ModelInput& input, Random& random) {
+  const auto rank = static_cast<int64_t>(1 + random.skewed(3));
+  add_adapter(input, rank, random.one_in(4) ? random.below(4) : 0);
+  std::optional<Json> header = parse(input.adapter_header);
+  if (!header) return;
+  for (auto& [name, tensor] : header->items())
+    if (tensor.is_object() && random.one_in(4)) tensor["dtype"] = random.one_in(2) ? "F32" : "F16";
+  while (header->size() > 2 && !random.one_in(3)) drop_module(*header, random);
+  place_tensors(*header);
+  input.adapter_header = header->dump();
 }
 
 void rebuild(ModelInput& input, Random& random) {
@@ -179,6 +105,7 @@ void rebuild(ModelInput& input, Random& random) {
   input.header = header.dump();
   if (random.one_in(2)) input.header.append(random.below(9), ' ');
   if ((input.flags & ModelInput::kSharded) != 0) input.index = index_of_tensors(header).dump();
+  if ((input.flags & ModelInput::kAdapted) != 0 && !random.one_in(4)) renew_adapter(input, random);
 }
 
 void change_config(ModelInput& input, Random& random) {
@@ -198,13 +125,13 @@ void change_tensor(Json& header, Random& random) {
   Json& shape = tensor["shape"];
   switch (random.below(4)) {
     case 0:
-      tensor["dtype"] = pick_word(kTexts, random);
+      tensor["dtype"] = some_text(random);
       break;
     case 1:
-      shape.push_back(random.one_in(2) ? Json(1) : Json(random.pick(kNumbers)));
+      shape.push_back(random.one_in(2) ? Json(1) : Json(random.pick(kHardNumbers)));
       break;
     case 2:
-      if (!shape.empty()) shape[random.below(shape.size())] = random.pick(kNumbers);
+      if (!shape.empty()) shape[random.below(shape.size())] = random.pick(kHardNumbers);
       break;
     default:
       if (!shape.empty()) shape.erase(random.below(shape.size()));
@@ -264,10 +191,43 @@ void change_sizes(ModelInput& input, Random& random) {
       input.data_bytes = static_cast<uint32_t>(std::min<uint64_t>(input.data_bytes + random.below(9) - 4, kMostData));
       break;
     case 2:
-      input.length = random.one_in(2) ? 0 : static_cast<uint64_t>(random.pick(kNumbers)) - random.below(300);
+      input.length = random.one_in(2) ? 0 : static_cast<uint64_t>(random.pick(kHardNumbers)) - random.below(300);
       break;
     default:
       input.pattern = static_cast<uint8_t>(random.next());
+  }
+}
+
+void change_adapter_tensors(ModelInput& input, Json& header, Random& random) {
+  const uint64_t way = random.below(8);
+  if (way == 0) {
+    change_json(header, random);
+  } else if (way == 1 && !header.empty()) {  // under another name
+    const Json& from = *std::next(header.begin(), static_cast<std::ptrdiff_t>(random.below(header.size())));
+    const char* const ends[] = {"model.layers.0.self_attn.q_proj.lora_A.weight", "model.embed_tokens.weight",
+                                "lm_head.lora_B.weight", "model.embed_tokens.lora_embedding_A", "lm_head.weight"};
+    const Json copy = from;
+    header[std::string("base_model.model.") + random.pick(ends)] = copy;
+  } else {
+    change_tensor(header, random);
+  }
+  if (!random.one_in(8)) place_tensors(header);
+  input.adapter_header = header.dump();
+}
+
+void change_adapter(ModelInput& input, Random& random) {
+  std::optional<Json> config = parse(input.adapter), header = parse(input.adapter_header);
+  if (!config || !header || header->empty() || random.one_in(4)) return renew_adapter(input, random);
+  const uint64_t way = random.below(8);
+  if (way < 2) {
+    constexpr uint8_t kFlags[] = {ModelInput::kApart, ModelInput::kApart | ModelInput::kGiven, ModelInput::kGiven,
+                                  ModelInput::kAdapted, ModelInput::kUnweighted};
+    input.flags ^= random.pick(kFlags);
+  } else if (way < 5) {
+    change_json(*config, random);
+    input.adapter = config->dump();
+  } else {
+    change_adapter_tensors(input, *header, random);
   }
 }
 
@@ -288,6 +248,13 @@ const std::vector<ModelInput>& model_specimens() {
         made.push_back(input);
       }
     }
+    const size_t bare = made.size();
+    for (size_t i = 0; i < bare; i += 2) {
+      ModelInput input = made[i];
+      add_adapter(input, 2, i % 3);
+      if (i % 4 == 2) input.flags |= ModelInput::kApart;
+      made.push_back(input);
+    }
     return made;
   }();
   return specimens;
@@ -298,7 +265,8 @@ std::vector<uint8_t> mutate_model(const uint8_t* data, size_t size, size_t most,
   ModelInput input = decode_model(data, size);
   if (input.config.empty() && input.header.empty()) input = random.pick(model_specimens());
   for (uint64_t changes = 1 + random.skewed(2); changes > 0; --changes) {
-    const uint64_t way = random.below(16);
+    const uint64_t way = random.below(20);
+    std::string* const texts[] = {&input.config, &input.header, &input.index, &input.adapter, &input.adapter_header};
     if (way < 6)
       change_config(input, random);
     else if (way < 10)
@@ -307,8 +275,10 @@ std::vector<uint8_t> mutate_model(const uint8_t* data, size_t size, size_t most,
       change_index(input, random);
     else if (way < 14)
       change_sizes(input, random);
+    else if (way < 18)
+      change_adapter(input, random);
     else
-      change_text(way == 14 ? input.config : random.one_in(2) ? input.header : input.index, random, mutate_bytes);
+      change_text(*random.pick(texts), random, mutate_bytes);
   }
   std::vector<uint8_t> bytes = encode_model(input);
   return bytes.size() > most ? std::vector<uint8_t>(data, data + size) : bytes;

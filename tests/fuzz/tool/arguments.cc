@@ -67,6 +67,15 @@ std::string write_hidden_states(const Room& room, const std::string& index) {
   return room.scratch.write("hidden.npy", npy_bytes("<f4", shape, states.data(), states.size() * sizeof(float)));
 }
 
+// What a search over an index may be asked beside.
+void add_widths(Arguments& arguments, Random& random) {
+  if (random.one_in(3)) add(arguments, {"--widths", random.one_in(4) ? some_codes(random) : "1,2,2"});
+}
+
+void add_distinct(Arguments& arguments, Random& random) {
+  if (random.one_in(4)) add(arguments, {"--distinct"});
+}
+
 Arguments decode(const std::string& index, const std::string& logits, Random& random) {
   const std::string strategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
   const std::string normalizations[] = {"full", "level", "valid", "none"};
@@ -79,6 +88,8 @@ Arguments decode(const std::string& index, const std::string& logits, Random& ra
   if (random.one_in(8)) add(arguments, {"--top-k", std::to_string(1 + random.below(8))});
   if (random.one_in(8)) add(arguments, {"--offsets", some_codes(random)});
   if (random.one_in(8)) add(arguments, {"--soft-cap", "3.5", "--inverse-temperature", "0.5"});
+  add_widths(arguments, random);
+  add_distinct(arguments, random);
   return arguments;
 }
 
@@ -100,6 +111,7 @@ Arguments sample(const std::string& index, const std::string& logits, Random& ra
   if (random.one_in(4)) add(arguments, {"--temperature", random.one_in(4) ? "0" : "0.5"});
   if (random.one_in(8)) add(arguments, {"--offsets", some_codes(random)});
   if (random.one_in(8)) add(arguments, {"--soft-cap", "3.5"});
+  add_distinct(arguments, random);
   return arguments;
 }
 
@@ -128,6 +140,8 @@ Arguments draft(const std::string& head, const std::string& index, const std::st
   const uint64_t beams = 1 + (random.one_in(8) ? random.below(300) : random.skewed(4));
   Arguments arguments = {"draft", head, index, "--hidden", hidden, "--beams", std::to_string(beams)};
   add_verification(arguments, random);
+  add_widths(arguments, random);
+  add_distinct(arguments, random);
   return arguments;
 }
 
@@ -152,16 +166,19 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   Arguments arguments = {"run", room.sound.model, index, "--beams", std::to_string(1 + random.skewed(3))};
   arguments.insert(arguments.end(), what.begin(), what.end());
   add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
+  if (random.one_in(2)) return arguments;  // what is refused for its options runs nothing
   if (random.one_in(2)) add(arguments, {"--end-column", std::to_string(4 + random.below(9))});
   if (random.one_in(4)) add(arguments, {"--group", std::to_string(1 + random.below(4))});
   if (random.one_in(8)) add(arguments, {"--begin-tokens", random.one_in(2) ? "1" : "11,2"});
   if (random.one_in(8)) add(arguments, {"--start-tokens", random.one_in(2) ? "2,-1" : "12"});
+  add_widths(arguments, random);
+  add_distinct(arguments, random);
   const std::string weights[] = {"f32", "f16", "bf16", "int8"};
   if (random.one_in(4)) add(arguments, {"--weights", random.pick(weights)});
   const bool has_head = std::find(what.begin(), what.end(), "--head") != what.end();
   if (has_head) {
     add_verification(arguments, random);
-  } else if (random.one_in(4)) {
+  } else if (random.one_in(2)) {
     add_speculation(room, arguments, random);
   } else if (random.one_in(2)) {
     add(arguments, {"--normalize", random.one_in(2) ? "level" : "valid"});
@@ -169,39 +186,73 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   return arguments;
 }
 
-// What building and planning share.
+// As --format names what a file of each form is; auto for what is no catalogue.
+constexpr const char* kFormatOf[kForms] = {"lcrec", "jsonl", "csv",  "npy",  "raw",     "xllm", "auto",
+                                           "auto",  "auto",  "auto", "auto", "records", "npz"};
+
+// How a file's fields are codes, where it does not say so itself.
+void add_reading(Arguments& arguments, Form form, Random& random) {
+  const std::string patterns[] = {"<a_*> <b_*> <c_*>", "<s{level}_*>", "<a_*> <b_*>", "*", "C*", "<a_*", "\\*_*", ""};
+  const std::string quotes[] = {"auto", "rfc4180", "text"};
+  const bool text = form == Form::kLcrec || form == Form::kRecords || form == Form::kJsonl || form == Form::kCsv;
+  if (text && random.one_in(3)) add(arguments, {"--token-pattern", random.pick(patterns)});
+  if (random.one_in(text ? 6 : 32)) {
+    add(arguments, {"--token-base", random.one_in(2) ? "1000" : some_codes(random)});
+    if (!random.one_in(4)) add(arguments, {"--codes", random.one_in(2) ? "256" : "9000"});
+  } else if (random.one_in(4)) {
+    add(arguments, {"--codes", random.one_in(2) ? "256" : some_codes(random)});
+  }
+  if (random.one_in(form == Form::kCsv ? 2 : 32)) add(arguments, {"--quotes", random.pick(quotes)});
+}
+
+void add_loss(Arguments& arguments, Random& random) {
+  if (random.one_in(3)) add(arguments, {"--allow-attribute-loss"});
+}
+
+// What building and planning share, and what building alone has.
 void add_import(Arguments& arguments, Form form, Random& random) {
-  const std::string formats[] = {"lcrec", "jsonl", "csv", "npy", "raw", "xllm", "auto"};
+  const std::string formats[] = {"lcrec", "records", "jsonl", "csv", "npy", "npz", "raw", "xllm", "auto"};
   const std::string kinds[] = {"trie", "compact", "sorted", "hash", "trie,sorted,hash", "compact,hash"};
+  // Half of them as the file needs it, since what is refused for its options reaches no reader.
+  if (random.one_in(2)) {
+    if (form == Form::kRaw || form == Form::kXllm || random.one_in(2))
+      add(arguments, {"--format", kFormatOf[static_cast<size_t>(form)]});
+    if (form == Form::kRaw) add(arguments, {"--levels", "3"});
+    if (random.one_in(2)) add(arguments, {"--variable-length"});
+    return add(arguments, {"--threads", "1"});
+  }
   if (!random.one_in(4))
-    add(arguments, {"--format", form <= Form::kXllm && !random.one_in(8) ? formats[static_cast<size_t>(form)]
-                                                                         : random.pick(formats)});
-  if (form == Form::kRaw || random.one_in(8)) add(arguments, {"--levels", std::to_string(1 + random.below(4))});
-  if (random.one_in(4)) add(arguments, {"--codes", random.one_in(2) ? "256" : some_codes(random)});
+    add(arguments, {"--format", random.one_in(8) ? random.pick(formats) : kFormatOf[static_cast<size_t>(form)]});
+  add_reading(arguments, form, random);
+  if (form == Form::kRaw || random.one_in(4)) add(arguments, {"--levels", std::to_string(1 + random.below(4))});
   if (random.one_in(3)) add(arguments, {"--variable-length"});
   if (random.one_in(2)) add(arguments, {"--kinds", random.pick(kinds)});
   if (form == Form::kCsv && random.one_in(2)) add(arguments, {"--sid-columns", random.one_in(2) ? "c0,c1,c2" : "sid"});
   if (random.one_in(8)) add(arguments, {"--priority-column", "priority"});
   if (random.one_in(8)) add(arguments, {"--item-column", "item"});
-  if (random.one_in(8)) add(arguments, {"--collisions", random.one_in(2) ? "error" : "first"});
+  if (random.one_in(4)) add(arguments, {"--collisions", random.one_in(2) ? "error" : "first"});
   if (random.one_in(8)) add(arguments, {"--memory-limit", random.one_in(2) ? "64K" : "1G"});
-  if (random.one_in(8)) add(arguments, {"--hash-seed", std::to_string(random.below(3))});
-  if (random.one_in(8)) add(arguments, {"--allow-attribute-loss"});
   add(arguments, {"--threads", random.one_in(8) ? "2" : "1"});
+  if (arguments[0] != "build") return;
+  if (random.one_in(8)) add(arguments, {"--hash-seed", std::to_string(random.below(3))});
+  add_loss(arguments, random);
 }
 
 Arguments synth(const Room& room, Random& random) {
-  return {"synth",
-          "--items",
-          std::to_string(1 + random.skewed(10)),
-          "--levels",
-          std::to_string(1 + random.below(5)),
-          "--codes",
-          std::to_string(1 + random.skewed(10)),
-          "--skew",
-          random.one_in(2) ? "zipf" : "uniform",
-          "--output",
-          room.scratch.path(kOutput)};
+  Arguments arguments = {"synth",
+                         "--items",
+                         std::to_string(1 + random.skewed(10)),
+                         "--levels",
+                         std::to_string(1 + random.below(5)),
+                         "--codes",
+                         std::to_string(1 + random.skewed(10)),
+                         "--skew",
+                         random.one_in(2) ? "zipf" : "uniform",
+                         "--output",
+                         room.scratch.path(kOutput)};
+  if (random.one_in(2)) add(arguments, {"--seed", std::to_string(random.next() >> random.below(64))});
+  add_loss(arguments, random);
+  return arguments;
 }
 
 Arguments estimate(Random& random) {
@@ -209,7 +260,7 @@ Arguments estimate(Random& random) {
           "--items",
           std::to_string(1 + random.skewed(41)),
           "--levels",
-          std::to_string(1 + random.below(64)),
+          std::to_string(1 + random.below(SIDBEAM_MAX_LEVELS + 1)),
           "--codes",
           random.one_in(2) ? "2048" : some_codes(random)};
 }
@@ -224,8 +275,11 @@ Arguments on_index(const Room& room, const std::string& name, uint8_t choice, Ra
                               : Arguments{"verify", index, "--threads", "1"};
     case 1:
       return {"inspect", index};
-    case 2:
-      return {"inspect", index, "--html", out};
+    case 2: {
+      Arguments what = {"inspect", index, "--html", out};
+      add_loss(what, random);
+      return what;
+    }
     case 3:
       return lookup(index, random);
     case 4:
@@ -242,8 +296,11 @@ Arguments on_index(const Room& room, const std::string& name, uint8_t choice, Ra
       if (random.one_in(3)) add(what, {"--offsets", random.one_in(2) ? "0,4,8" : some_codes(random)});
       return run(room, index, what, random);
     }
-    default:
-      return {"convert", index, "--output-dir", out, "--dense-levels", random.one_in(2) ? "1" : "2"};
+    default: {
+      Arguments what = {"convert", index, "--output-dir", out, "--dense-levels", random.one_in(2) ? "1" : "2"};
+      add_loss(what, random);
+      return what;
+    }
   }
 }
 
@@ -273,13 +330,15 @@ Arguments on_catalogue(const Room& room, const std::string& file, uint8_t form, 
       add_prompt(what, random);
       return run(room, room.sound.index, what, random);
     case Form::kIds:
-      what = {"build", "--input", room.sound.rows, "--ids", path, "--output", out};
+      what = {choice % 4 == 0 ? "plan" : "build", "--input", room.sound.rows, "--ids", path};
+      if (choice % 4 != 0) add(what, {"--output", out});
       add_import(what, Form::kNpy, random);
       return what;
     default:
       break;
   }
-  if (choice % 8 == 7) return synth(room, random);  // which reads no file
+  if (choice % 16 == 15) return estimate(random);  // this one, and the next, read no file
+  if (choice % 8 == 7) return synth(room, random);
   what = choice % 4 == 0 ? Arguments{"plan", "--input", path} : Arguments{"build", "--input", path, "--output", out};
   add_import(what, as, random);
   if (choice % 4 != 0 && random.one_in(4))
@@ -307,6 +366,10 @@ Arguments any_arguments(const Room& room, const std::string& file, Random& rando
                                 "nonsense",
                                 "zipf",
                                 "1e3",
+                                "<a_*> <b_*>",
+                                "<s{level}_*>",
+                                "rfc4180",
+                                "text",
                                 "raw",
                                 "\xff",
                                 "\x1b[31m",

@@ -180,6 +180,39 @@ Bytes bytes_of_codes(const std::vector<int32_t>& codes) {
   return bytes;
 }
 
+// What a zip file has of an array that is stored as it is: a header before it, and an entry in the directory.
+Bytes zip_entry(const char* magic, const std::string& name, const Bytes& data, size_t at) {
+  const bool listed = std::strcmp(magic, "PK\1\2") == 0;
+  Bytes entry(listed ? 46 : 30);
+  const auto put = [&](size_t place, size_t value, size_t bytes) { std::memcpy(entry.data() + place, &value, bytes); };
+  const size_t sizes = listed ? 20 : 18;  // the sum of the data, before them, is not read
+  std::memcpy(entry.data(), magic, 4);
+  put(sizes, data.size(), 4);
+  put(sizes + 4, data.size(), 4);
+  put(sizes + 8, name.size(), 2);
+  if (listed) put(42, at, 4);
+  entry.insert(entry.end(), name.begin(), name.end());
+  return entry;
+}
+
+Bytes npz_bytes(const std::vector<std::pair<std::string, Bytes>>& arrays) {
+  Bytes file, directory;
+  for (const auto& [name, data] : arrays) {
+    const Bytes listed = zip_entry("PK\1\2", name, data, file.size()), header = zip_entry("PK\3\4", name, data, 0);
+    directory.insert(directory.end(), listed.begin(), listed.end());
+    file.insert(file.end(), header.begin(), header.end());
+    file.insert(file.end(), data.begin(), data.end());
+  }
+  Bytes end(22);
+  std::memcpy(end.data(), "PK\5\6", 4);
+  const auto bytes = static_cast<uint32_t>(directory.size()), at = static_cast<uint32_t>(file.size());
+  std::memcpy(end.data() + 12, &bytes, sizeof bytes);
+  std::memcpy(end.data() + 16, &at, sizeof at);
+  file.insert(file.end(), directory.begin(), directory.end());
+  file.insert(file.end(), end.begin(), end.end());
+  return file;
+}
+
 }  // namespace
 
 Bytes npy_bytes(const std::string& dtype, const std::string& shape, const void* data, size_t bytes) {
@@ -228,11 +261,26 @@ std::vector<CatalogueFile> catalogue_files() {
       {Form::kPrompts, bytes_of_text("{\"tokens\": [1, 5, 3], \"user\": 7}\n{\"history\": [0, \"3\", 1]}\n")},
       {Form::kPrompts, bytes_of_text("{\"history\": []}\n\n{\"tokens\": [-1, 11]}\r\n{\"tokens\": [2]}")},
       {Form::kMap, bytes_of_text("[[0, 1, 2, 3], [4, 5, 6, 7],\n [8, 9, 10, -1]]")},
+      {Form::kJsonl, bytes_of_text("{\"item\": 7, \"sid\": [1007, 1300]}\n{\"item\": 8, \"sid\": [1001, 1256]}\n")},
+      {Form::kJsonl,
+       bytes_of_text("{\"item\": 7, \"sid\": \"<s0_4><s1_4>\"}\n{\"item\": 8, \"sid\": \"<s0_5><s1_4>\"}\n")},
+      {Form::kCsv, bytes_of_text("item,sid\n10,\"3 1 2\n11,3 1 0\"\n12,\"0 0 0\"\n")},
+      {Form::kCsv, bytes_of_text("<a_3><b_1>\tScrews\t10\n<a_3><b_2>\tNails, 3\"\t11\n")},
+      {Form::kRecords,
+       bytes_of_text("[{\"iid\": \"B07\", \"tokens\": [\"<s>\", \"<a_3>\", \"<b_1>\"]},\n"
+                     " {\"iid\": \"B08\", \"tokens\": [\"<s>\", \"<a_0>\", \"<b_2>\"], \"priority\": 2}]")},
+      {Form::kRecords, bytes_of_text("[{\"item\": 1, \"sid\": [[3, 1], [2, 0]]}, {\"item\": 2, \"sid\": [[3, 2]]}]")},
+      {Form::kNpz, npz_bytes({{"sid.npy", npy_bytes("<i4", "(6, 3)", codes.data(), codes.size() * sizeof(int32_t))},
+                              {"item.npy", npy_bytes("<i8", "(6,)", ids, sizeof ids)}})},
+      {Form::kNpz, npz_bytes({{"arr_0.npy", npy_bytes("<i8", "(3, 2)", wide, sizeof wide)}})},
   };
 }
 
 void mutate_catalogue(Bytes& bytes, size_t most, Random& random, MutateBytes mutate_bytes) {
-  if (bytes.empty()) bytes = catalogue_files()[random.below(kForms)].bytes;
+  if (bytes.empty()) {
+    const std::vector<CatalogueFile> files = catalogue_files();
+    bytes = random.pick(files).bytes;
+  }
   for (uint64_t changes = 1 + random.skewed(2); changes > 0 && !bytes.empty(); --changes) {
     const uint64_t what = random.below(10);
     if (is_npy(bytes) && random.one_in(2)) {

@@ -12,8 +12,22 @@
 
 namespace fuzz {
 
-enum class Form : uint8_t { kLcrec, kJsonl, kCsv, kNpy, kRaw, kXllm, kIds, kLogits, kHidden, kPrompts, kMap };
-constexpr int kForms = 11;
+enum class Form : uint8_t {
+  kLcrec,
+  kJsonl,
+  kCsv,
+  kNpy,
+  kRaw,
+  kXllm,
+  kIds,
+  kLogits,
+  kHidden,
+  kPrompts,
+  kMap,
+  kRecords,
+  kNpz
+};
+constexpr int kForms = 13;
 
 // A small one of each form, some of several.
 struct CatalogueFile {

@@ -103,8 +103,9 @@ std::vector<std::string> words_of(const std::string& text, const std::string& pa
   return words;
 }
 
-// How often each command has done what it was asked for.
-std::map<std::string, uint64_t>& successes() {
+// How often each command has done what it was asked for, by its name; and how often each option was given that was
+// meant to do something, by "name --option".
+std::map<std::string, uint64_t>& reached() {
   static std::map<std::string, uint64_t> counts;
   return counts;
 }
@@ -128,7 +129,7 @@ Ran run_command(std::vector<std::string> arguments) {
   }
   if (traced) std::fprintf(stderr, "-> %d\n%s%s", ran.status, ran.out.c_str(), ran.err.c_str());
   check_output(ran, arguments);
-  if (ran.status == 0 && arguments.size() > 1 && !asks_for_help(arguments)) ++successes()[arguments[1]];
+  if (ran.status == 0 && arguments.size() > 1 && !asks_for_help(arguments)) ++reached()[arguments[1]];
   return ran;
 }
 
@@ -149,20 +150,31 @@ const std::vector<std::string>& option_names(const std::string& command) {
     const std::vector<std::string>& all = command_names();
     const bool exists = std::find(all.begin(), all.end(), command) != all.end();
     names = exists ? words_of(run_command({command, "--help"}).out, "--[a-z]+(-[a-z]+)*") : names;
+    std::sort(names.begin(), names.end());  // a line may name others
+    names.erase(std::unique(names.begin(), names.end()), names.end());
     names.insert(names.end(), {"--help", "--", "-x"});
   }
   return names;
 }
 
+void count_options(const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments)
+    if (argument.rfind("--", 0) == 0) ++reached()[arguments[0] + " " + argument];
+}
+
 void require_every_command() {
-  (void)command_names();  // these outlive the handler that uses them
-  (void)successes();
+  for (const std::string& command : command_names()) (void)option_names(command);  // these outlive the handler
+  (void)reached();
   std::atexit([] {
     int missing = 0;
     for (const std::string& command : command_names()) {
-      const uint64_t count = successes()[command];
+      const uint64_t count = reached()[command];
       std::fprintf(stderr, "%9llu runs succeeded: %s\n", static_cast<unsigned long long>(count), command.c_str());
       missing += count == 0 ? 1 : 0;
+      for (const std::string& option : option_names(command)) {
+        if (option.size() < 3 || option == "--help" || reached()[command + " " + option] > 0) continue;
+        std::fprintf(stderr, "no command line of the target's own has %s %s\n", command.c_str(), option.c_str());
+      }
     }
     if (missing > 0) std::_Exit(1);
   });

@@ -21,7 +21,10 @@ Ran run_command(std::vector<std::string> arguments);
 const std::vector<std::string>& command_names();
 const std::vector<std::string>& option_names(const std::string& command);
 
-// From now on the run fails at its end if a command of the program has not done what it was asked for once.
+// Counts the options of a command line that is meant to do something.
+void count_options(const std::vector<std::string>& arguments);
+// From now on the run fails at its end if a command of the program has not done once what it was asked for, and prints
+// the options that have not been counted: most of all those that the program has learned since.
 void require_every_command();
 
 }  // namespace fuzz
