@@ -94,10 +94,14 @@ class ColumnFinder {
     }
     if (!columns_.named) return guess_sid();
     const size_t one = found("", kSidNames, "sid_columns");
-    if (one != kNone) return columns_.sid.push_back(one);
-    for (const int column : find_level_columns(columns_.names, options_.named("sid_columns"), where_)) {
-      columns_.sid.push_back(static_cast<size_t>(column));
+    const std::vector<int> levels = find_level_columns(columns_.names, options_.named("sid_columns"), where_);
+    if (one != kNone && !levels.empty()) {
+      throw Failure(where_ + ": columns '" + columns_.names[one] + "' and '" +
+                    columns_.names[static_cast<size_t>(levels[0])] + "' ... both fit, expected " +
+                    options_.named("sid_columns") + " to say which");
     }
+    if (one != kNone) return columns_.sid.push_back(one);
+    for (const int column : levels) columns_.sid.push_back(static_cast<size_t>(column));
     columns_.per_level = true;
     if (columns_.sid.empty()) fail_no_column("SIDs", "sid_columns");
   }

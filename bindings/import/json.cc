@@ -255,6 +255,7 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         name_item_(record.item);
         break;
       case Role::kPriority:
+        found_priority_ = true;
         places_.marks.push_back({Pattern::Hole::kPriority, raw_text(value)});
         if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(fields_.priority, "an integer");
         break;

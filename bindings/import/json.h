@@ -50,6 +50,8 @@ class JsonReader {
     bool simple;                        // false: what the others say is not all of it
   };
   const Places& places() const { return places_; }
+  // Whether any record had a priority.
+  bool found_priority() const { return found_priority_; }
   void begin_places();
   // The item where it is a key: what stands between its quotes, up to the first.
   void mark_item(std::string_view key);
@@ -80,6 +82,7 @@ class JsonReader {
   std::function<void(std::string_view)> name_item_;
   Fields fields_;
   Places places_;
+  bool found_priority_ = false;
   std::vector<std::string_view> keys_;  // of the object
   std::vector<std::string_view> scratch_;
   bool unclear_ = false;  // the list's first element is a SID of one code, or a token

@@ -49,7 +49,7 @@ simdjson::error_code JsonParts::advance(bool* more) {
   }
   first_ = false;
   if (next < 0) return simdjson::INCOMPLETE_ARRAY_OR_OBJECT;
-  return next == ',' || next == closing() ? simdjson::TAPE_ERROR : simdjson::SUCCESS;
+  return next == ',' || next == ']' || next == '}' ? simdjson::TAPE_ERROR : simdjson::SUCCESS;
 }
 
 // The part's bytes, or those of the window and one where it does not end there. Brackets are matched by their number

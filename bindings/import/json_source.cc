@@ -1,7 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json_source.h"
 
+#include "failure.h"
+
 namespace importer {
+
+// A field of priorities that has another name than the usual one, which no record needs to have.
+void JsonSource::check_asked() const {
+  if (options_.priority_column.empty() || reader_.found_priority()) return;
+  throw Failure("'" + file_.path() + "': no record has a field '" + options_.priority_column + "' (" +
+                options_.named("priority_column") + ")");
+}
 
 size_t JsonSource::read_pattern(Batch& batch, std::string_view text) {
   const size_t bytes = read_alike(batch, text);

@@ -14,6 +14,7 @@ class JsonSource : public Source {
       : Source(files, shape), reader_(sids_, options_, [this](std::string_view item) { name_item(item); }) {}
   IdForm id_form() const override { return IdForm::kText; }
   int64_t total() const override { return file_.size(); }
+  void check_asked() const override;
 
  protected:
   bool accepts(std::string_view record, bool ascii) const override {

@@ -35,6 +35,8 @@ class Source : public Where {
 
   // The next rows, a batch or a few more; false at the end.
   bool next(Batch& batch);
+  // After the last row: throws where something that was asked for was in none of them.
+  virtual void check_asked() const {}
   virtual IdForm id_form() const = 0;
   // Codes of every SID where the format says so before a row is read, else 0.
   virtual int32_t levels() const { return 0; }

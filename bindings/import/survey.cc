@@ -83,6 +83,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
     options.progress(SIDBEAM_PHASE_SURVEY, source->done(), source->total());
   }
   if (survey.rows == 0) throw Failure("'" + options.input + "': no SID in it, expected at least one");
+  source->check_asked();
   if (given.codes.empty() && source->sids().look_like_token_ids()) {
     throw Failure("'" + options.input + "': numbers of a range per level, as token ids are: expected " +
                   options.named("token_base") + " (the first id of level 0) and " + options.named("codes") +

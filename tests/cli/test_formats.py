@@ -345,6 +345,7 @@ class BadFiles(Bad):
         self.bad("a.json':2: not JSON", "a.json", '{"1": ["<a_1>"],\n}')
         self.bad("a.json':1: item '1': not JSON", "a.json", '{"1": ["<a_1>"] "2": ["<a_1>"]}')
         self.bad("a.json':1: not JSON", "a.json", '{, "1": ["<a_1>"]}')
+        self.bad("a.json':1: not JSON", "a.json", '{] "1": ["<a_1>"]}')
         self.bad("a.json':2: not JSON", "a.json", '{"1": ["<a_1>"]}\n{}', "--format", "lcrec")
         self.bad("a.json':1: item '1': not JSON", "a.json", '{"1": ["<a_1>"}]', "--format", "lcrec")
         self.bad("a.json': expected one JSON object", "a.json", "[1]", "--format", "lcrec")

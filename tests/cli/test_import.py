@@ -68,6 +68,14 @@ class Field(Refusal):
             self.assertEqual((report["rows"], report["items"]), (len(rest), len(rest)), (name, named))
             os.remove(index)
 
+    def test_what_is_asked_for_must_be_there_and_be_clear(self):
+        for text in ('{"item": 1, "sid": [1]}\n{"item": 2, "sid": [2]}\n', '[{"item": 1, "sid": [1]}]',
+                     '{"1": {"sid": [1]}}'):
+            self.refused(["no record has a field 'worth' (--priority-column)"], "plan", "--input",
+                         self.write("a", text), "--priority-column", "worth")
+        self.refused(["columns 'sid' and 'c0' ... both fit, expected --sid-columns to say which"], "plan", "--input",
+                     self.write("a.csv", "item,sid,c0,c1\n1,3,1,2\n"))
+
     def test_a_column_may_be_two_things(self):
         table, index = self.write("a.csv", "a,b\n1,2\n3,4\n5,6\n"), self.path("x.sidx")
         for columns, priority, expected in (
