@@ -80,7 +80,7 @@ std::vector<int> find_level_columns(const std::vector<std::string>& all, const s
   std::vector<int> found;
   for (const auto& [name, group] : groups) {
     const int64_t first = group.begin()->first;
-    const bool counts = group.rbegin()->first - first + 1 == static_cast<int64_t>(group.size());
+    const bool counts = group.rbegin()->first - first == static_cast<int64_t>(group.size()) - 1;
     if (group.size() < 2 || first > 1 || !counts) continue;
     if (!found.empty()) {
       throw Failure(file + ": columns '" + all[static_cast<size_t>(found[0])] + "' ... and '" +

@@ -81,7 +81,6 @@ class Sids {
   void prepare_patterns();
   bool find_numbers_of(const std::vector<std::string_view>& tokens, std::vector<std::string_view>& numbers) const;
   static bool try_parts(Level& level, const int64_t* numbers);
-  void add_codes(Batch& batch, const int64_t* codes, size_t count);
   void read_string(Batch& batch, std::string_view text);
   bool take_numbers(std::string_view text, std::vector<std::string_view>& numbers) const;
   int64_t most_codes() const;

@@ -63,25 +63,29 @@ bool Sids::find_numbers_of(const std::vector<std::string_view>& tokens, std::vec
   return numbers.size() <= SIDBEAM_MAX_LEVELS;
 }
 
+// What a level has seen is noted at once: where this returns false the long way sees the same.
 bool Sids::try_numbers(Batch& batch, const int64_t* numbers, size_t count) {
-  int64_t codes[SIDBEAM_MAX_LEVELS];
+  int32_t codes[SIDBEAM_MAX_LEVELS];
   size_t levels = 0;
   Level* level = levels_.data();
-  const Limit* limit = limits_.data();
+  const Limit *limit = limits_.data(), *const limits_end = limit + limits_.size();
   for (const int64_t* const end = numbers + count; numbers < end; ++level, ++limit) {
-    if (levels == limits_.size()) return false;
-    int64_t code = 0;
+    if (limit == limits_end) return false;
+    int64_t code = 0;  // a placeholder, while it is not known which number is the code
     if (level->known) {
       code = *numbers++ - limit->first;
       if (static_cast<uint64_t>(code) >= static_cast<uint64_t>(limit->codes)) return false;
+      level->smallest = std::min(level->smallest, code);
+      level->largest = std::max(level->largest, code);
     } else {
       if (!try_parts(*level, numbers)) return false;
       numbers += level->first.size();
     }
-    codes[levels++] = code;
+    codes[levels++] = static_cast<int32_t>(code);
   }
-  if (!shape_.variable_length && levels != limits_.size()) return false;
-  add_codes(batch, codes, levels);
+  if (!shape_.variable_length && limit != limits_end) return false;
+  batch.codes.insert(batch.codes.end(), codes, codes + levels);
+  batch.lengths.push_back(static_cast<int32_t>(levels));
   return true;
 }
 
@@ -92,20 +96,6 @@ bool Sids::try_parts(Level& level, const int64_t* numbers) {
     level.largest_each[i] = std::max(level.largest_each[i], numbers[i]);
   }
   return true;
-}
-
-void Sids::add_codes(Batch& batch, const int64_t* codes, size_t count) {
-  const size_t at = batch.codes.size();
-  batch.codes.resize(at + count);
-  int32_t* const out = batch.codes.data() + at;
-  Level* level = levels_.data();
-  for (size_t l = 0; l < count; ++l, ++level) {
-    out[l] = static_cast<int32_t>(codes[l]);
-    if (!level->known) continue;
-    level->smallest = std::min(level->smallest, codes[l]);
-    level->largest = std::max(level->largest, codes[l]);
-  }
-  batch.lengths.push_back(static_cast<int32_t>(count));
 }
 
 }  // namespace importer

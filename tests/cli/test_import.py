@@ -75,6 +75,8 @@ class Field(Refusal):
                          self.write("a", text), "--priority-column", "worth")
         self.refused(["columns 'sid' and 'c0' ... both fit, expected --sid-columns to say which"], "plan", "--input",
                      self.write("a.csv", "item,sid,c0,c1\n1,3,1,2\n"))
+        self.refused(["no column of SIDs"], "plan", "--input",
+                     self.write("a.csv", "item,c0,c9223372036854775807\n1,3,1\n"))
 
     def test_a_column_may_be_two_things(self):
         table, index = self.write("a.csv", "a,b\n1,2\n3,4\n5,6\n"), self.path("x.sidx")
