@@ -36,12 +36,6 @@ class JsonReader {
   // Throws where simdjson has reported an error.
   void check(simdjson::error_code error) const;
 
-  // A field of records: its name once it is known, and what was asked for.
-  struct Field {
-    std::string name;
-    bool asked;
-    const char* option;
-  };
   // Where the values of the last record are in its text, for a pattern.
   struct Places {
     std::vector<Pattern::Mark> marks;   // but those of the SID
@@ -57,6 +51,12 @@ class JsonReader {
   void mark_item(std::string_view key);
 
  private:
+  // A field of records: its name once it is known, and what was asked for.
+  struct Field {
+    std::string name;
+    bool asked;
+    const char* option;
+  };
   struct Fields {
     Field item, sid, priority;
     std::vector<std::string> others;  // names of fields that are nothing

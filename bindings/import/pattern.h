@@ -43,10 +43,8 @@ class Pattern {
   // Marks in the order of their texts, none in another.
   Pattern(std::string_view record, const std::vector<Mark>& marks);
 
-  // Bytes of the record that begins the text, or 0 where it does not fit. kPadding bytes behind the text must be
-  // readable, and the first of them be a control character.
+  // Bytes of the record that begins the text, which is the window of a TextReader, or 0 where it does not fit.
   size_t match(std::string_view text, Record& record) const;
-  static constexpr size_t kPadding = 64;
 
  private:
   // Eight bytes of the text between holes; those outside the mask are not its.

@@ -53,10 +53,9 @@ void refuse_old_adapter(const char* folder) {
   const auto has = [&](const char* name) { return exists(path_within(folder, name)); };
   if (!has("adapter_config.json") || !has("adapter_model.bin") || has("adapter_model.safetensors")) return;
   fail(SIDBEAM_UNSUPPORTED,
-       "'%.150s' has adapter_model.bin alone, which is not read; in it, convert that: python3 -c \"from torch import "
-       "load; "
-       "from safetensors.torch import save_file as s; s(load('adapter_model.bin', weights_only=True), "
-       "'adapter_model.safetensors')\"",
+       "'%.150s' has adapter_model.bin alone, which is not read; in it, convert that: python3 -c "
+       "\"from torch import load; from safetensors.torch import save_file as s; "
+       "s(load('adapter_model.bin', weights_only=True), 'adapter_model.safetensors')\"",
        folder);
 }
 
