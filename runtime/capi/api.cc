@@ -92,6 +92,16 @@ constexpr sidbeam_api kApi = {
     sidbeam_builder_add_arrow,
     sidbeam_arrow_inspect,
     sidbeam_index_items,
+    sidbeam_filter_from_items,
+    sidbeam_filter_combine,
+    sidbeam_filter_update,
+    sidbeam_filter_prepare,
+    sidbeam_filter_get_info,
+    sidbeam_filter_rows,
+    sidbeam_filter_retain,
+    sidbeam_filter_release,
+    sidbeam_constraint_exclude,
+    sidbeam_constraint_items,
 };
 
 // Entries stay where they are for ever.

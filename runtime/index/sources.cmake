@@ -31,6 +31,11 @@ target_sources(sidbeam_core PRIVATE
   index/read/prefix_states.cc
   index/read/repeats.cc
   index/read/used_codes.cc
+  index/rules/derived.cc
+  index/rules/id_table.cc
+  index/rules/lists.cc
+  index/rules/row_starts.cc
+  index/rules/update.cc
   index/verify/bulk_kernels.cc
   index/verify/explain.cc
   index/verify/header_fingerprint.cc
