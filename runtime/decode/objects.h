@@ -65,8 +65,8 @@ struct sidbeam_filter final : sidbeam::RefCounted<sidbeam_filter> {
 
   const sidbeam::DerivedBits& prepare() const {
     return derived.get([&] {
-      return std::make_unique<const sidbeam::DerivedBits>(index->index.view, rows.data(), index->runtime->threads,
-                                                          index->runtime->allocator);
+      return std::make_unique<const sidbeam::DerivedBits>(index->index.view, index->find_parents(), rows.data(),
+                                                          index->runtime->threads, index->runtime->allocator);
     });
   }
 };

@@ -2,7 +2,9 @@
 #include "decode/rules.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
+#include <numeric>
 
 #include "index/rules/bits.h"
 #include "support/error.h"
@@ -30,9 +32,29 @@ class GrowingRows {
   }
   NamedRow* begin() { return rows_.data(); }
   NamedRow* end() { return rows_.data() + count_; }
+  // By row, those of equal rows as they came. (std::sort took two fifths of the time of 10,000 excluded items.)
+  void sort(uint64_t items) {
+    const auto before = [](const NamedRow& a, const NamedRow& b) {
+      return a.row != b.row ? a.row < b.row : a.entry < b.entry;
+    };
+    if (std::is_sorted(begin(), end(), before)) return;
+    if (count_ < kFewRows) return std::sort(begin(), end(), before);
+    Buffer<NamedRow> other(allocator_, count_);
+    for (int shift = 0; shift < static_cast<int>(std::bit_width(items - 1)); shift += kDigitBits) {
+      int64_t starts[(1 << kDigitBits) + 1] = {};
+      const auto digit = [&](const NamedRow& row) { return row.row >> shift & ((1 << kDigitBits) - 1); };
+      for (const NamedRow& row : *this) ++starts[digit(row) + 1];
+      std::partial_sum(std::begin(starts), std::end(starts), std::begin(starts));
+      for (const NamedRow& row : *this) other[starts[digit(row)]++] = row;
+      std::swap(rows_, other);
+    }
+  }
   int64_t count() const { return count_; }
 
  private:
+  static constexpr int64_t kFewRows = 256;
+  static constexpr int kDigitBits = 8;
+
   Allocator allocator_;
   Buffer<NamedRow> rows_;
   int64_t count_ = 0;
@@ -119,10 +141,7 @@ ListedRows rows_of_items(const sidbeam_index& index, const NamedItems& items, Bu
   if (items.list.count > 0)
     listed.unknown =
         items.list.by == SIDBEAM_ITEMS_BY_ID ? find_ids(index, items.list, found) : find_rows(view, items.list, found);
-  const auto before = [](const NamedRow& a, const NamedRow& b) {
-    return a.row != b.row ? a.row < b.row : a.entry < b.entry;
-  };
-  if (!std::is_sorted(found.begin(), found.end(), before)) std::sort(found.begin(), found.end(), before);
+  found.sort(view.items);
   listed.rows = Buffer<uint64_t>(allocator, found.count());
   if (entries != nullptr) *entries = Buffer<int64_t>(allocator, found.count());
   for (const NamedRow& each : found) {
@@ -177,7 +196,7 @@ std::unique_ptr<sidbeam_filter> update_filter(const sidbeam_filter& filter, cons
   const DerivedBits* before = filter.derived.known();
   if (before != nullptr)
     updated->derived.get([&] {
-      return std::make_unique<const DerivedBits>(index.index.view, updated->rows.data(), *before, index.find_parents(),
+      return std::make_unique<const DerivedBits>(index.index.view, index.find_parents(), updated->rows.data(), *before,
                                                  listed.rows.data(), changed, allocator);
     });
   return updated;

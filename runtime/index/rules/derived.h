@@ -16,9 +16,10 @@ namespace sidbeam {
 class DerivedBits {
  public:
   // `rows` are [items] bits, those after the last 0, and stay the caller's as long as this does.
-  DerivedBits(const IndexView& index, const uint64_t* rows, int threads, const Allocator& allocator);
+  DerivedBits(const IndexView& index, const EdgeParents& parents, const uint64_t* rows, int threads,
+              const Allocator& allocator);
   // The same as a change of `before`, at the cost of a copy and of the item rows that differ: `changed`, rising.
-  DerivedBits(const IndexView& index, const uint64_t* rows, const DerivedBits& before, const EdgeParents& parents,
+  DerivedBits(const IndexView& index, const EdgeParents& parents, const uint64_t* rows, const DerivedBits& before,
               const uint64_t* changed, int64_t count, const Allocator& allocator);
 
   // Borrows from this.
@@ -33,8 +34,9 @@ class DerivedBits {
     Buffer<uint32_t> mask_counts;
   };
   void derive_sids(const IndexView& index, int threads, const Allocator& allocator);
-  void derive_last_level(const IndexView& index, int threads, const Allocator& allocator);
-  void derive_level(const IndexView& index, int32_t number, int threads, const Allocator& allocator);
+  void derive_last_level(const IndexView& index, const EdgeParents& parents, int threads, const Allocator& allocator);
+  void derive_level(const IndexView& index, const EdgeParents& parents, int32_t number, int threads,
+                    const Allocator& allocator);
   void derive_masks(const IndexView& index, int32_t number, int threads, const Allocator& allocator);
   const uint64_t* bits_of(int32_t number) const;
   // Of an update: `edges` are those whose bits have changed, of the level after `number`, and then of `number`.

@@ -21,8 +21,6 @@ void make_room(Buffer<T>& buffer, int64_t count, const Allocator& allocator) {
     buffer = Buffer<T>(allocator, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(count))));
 }
 
-Row row_of_run(const Run& run) { return {run.lo, run.count}; }
-
 }  // namespace
 
 void RequestLists::begin(const FilteredIndex& of, bool only_listed, int64_t count, const Allocator& allocator) {
@@ -41,14 +39,14 @@ void RequestLists::begin(const FilteredIndex& of, bool only_listed, int64_t coun
 void RequestLists::merge(const NumberList* before, const Allocator& allocator) {
   const auto old = static_cast<int64_t>(before != nullptr ? before->count : 0);
   make_room(work_.all, old + work_.fresh_count, allocator);
-  int64_t i = 0, count = 0;
-  for (int64_t f = 0; f < work_.fresh_count; ++f) {
-    for (; i < old && before->numbers[static_cast<uint64_t>(i)] < work_.fresh[f]; ++i)
-      work_.all[count++] = before->numbers[static_cast<uint64_t>(i)];
-    work_.all[count++] = work_.fresh[f];
+  work_.count = old + work_.fresh_count;
+  const uint64_t *fresh = work_.fresh.data(), *fresh_end = fresh + work_.fresh_count;
+  if (old == 0) {
+    std::copy(fresh, fresh_end, work_.all.data());
+    return;
   }
-  for (; i < old; ++i) work_.all[count++] = before->numbers[static_cast<uint64_t>(i)];
-  work_.count = count;
+  with_type(before->numbers,
+            [&](const auto* numbers) { std::merge(numbers, numbers + old, fresh, fresh_end, work_.all.data()); });
 }
 
 // Keeps all numbers of the work, which are below `universe`.
@@ -137,15 +135,18 @@ void RequestLists::climb(const FilteredIndex& of, int32_t level) {
       ++i;
       continue;
     }
-    const uint64_t node = of.parents.node_of(index, level, number);
-    const Row row = is_tail ? row_of_run(run_of(index, level, node)) : row_of(index.level[level], node);
-    const uint64_t end = std::max(row.begin + row.count, number + 1);
+    EdgeParents::Parent parent = of.parents.parent_of(index, level, number);
+    if (is_tail && index.variable_length) parent.end = parent.begin + run_of(index, level, parent.node).count;
+    const uint64_t node = parent.node, end = std::max(parent.end, number + 1), children = end - parent.begin;
     bool listed = view_.only_listed;
-    if (!listed) {
-      at = std::find_if(at, all_end, [&](uint64_t n) { return n >= row.begin; });
-      const uint64_t* to = std::find_if(at, all_end, [&](uint64_t n) { return n >= end; });
+    if (!listed && children == 1) {
+      listed = true;
+    } else if (!listed) {
+      while (at < all_end && *at < parent.begin) ++at;
+      const uint64_t* to = at;
+      while (to < all_end && *to < end) ++to;
       const auto gone = static_cast<uint64_t>(to - at);
-      listed = gone >= (bits != nullptr && gone < row.count ? count_of(bits, row.begin, end) : row.count);
+      listed = gone >= (bits != nullptr && gone < children ? count_of(bits, parent.begin, end) : children);
       at = to;
     }
     while (i < work_.fresh_count && work_.fresh[i] < end) ++i;

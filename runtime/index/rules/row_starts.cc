@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 
 #include "index/read/find.h"
 #include "index/tail.h"
@@ -26,42 +27,53 @@ bool has_one_each(const IndexView& index, const LevelView& level) {
 
 }  // namespace
 
-RowStarts::RowStarts(const UintArray& pointers, uint64_t runs, uint64_t numbers, int threads,
-                     const Allocator& allocator)
-    : bits_(Buffer<uint64_t>::zeroed(allocator, static_cast<int64_t>(numbers / 64 + 1))),
-      ranks_(allocator, static_cast<int64_t>(numbers / kRankBits + 1)) {
+RowStarts::RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, int threads, const Allocator& allocator)
+    : lines_(Buffer<Line>::zeroed(allocator, static_cast<int64_t>(count / (64 * kWords) + 1))), count_(count) {
   constexpr uint64_t kTask = 1 << 16;
+  const auto set = [&](uint64_t w, uint64_t bits) {
+    uint64_t& word = lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords];
+    std::atomic_ref(word).fetch_or(bits, std::memory_order_relaxed);  // tasks share words at their borders
+  };
   with_type(pointers, [&](const auto* begins) {
     parallel_for(threads, static_cast<int64_t>((runs + kTask - 1) / kTask), [&](int64_t task) {
       const uint64_t first = static_cast<uint64_t>(task) * kTask, last = std::min(first + kTask, runs);
-      uint64_t word = ~uint64_t{0}, set = 0;
-      // Words at the borders of tasks are shared.
-      const auto flush = [&] {
-        if (set != 0) std::atomic_ref(bits_[static_cast<int64_t>(word)]).fetch_or(set, std::memory_order_relaxed);
-      };
+      uint64_t word = 0, bits = 0;
       for (uint64_t run = first; run < last; ++run) {
         const uint64_t begin = begins[run];
-        if (begin >= begins[run + 1] || begin >= numbers) continue;
+        if (begin >= begins[run + 1] || begin >= count) continue;
         if (begin / 64 != word) {
-          flush();
+          if (bits != 0) set(word, bits);
           word = begin / 64;
-          set = 0;
+          bits = 0;
         }
-        set |= uint64_t{1} << begin % 64;
+        bits |= uint64_t{1} << begin % 64;
       }
-      flush();
+      if (bits != 0) set(word, bits);
     });
   });
-  uint64_t count = 0;
-  for (int64_t w = 0; w < bits_.size(); ++w) {
-    if (w % (kRankBits / 64) == 0) ranks_[w / (kRankBits / 64)] = count;
-    count += bits_set(bits_[w]);
+  uint64_t before = 0;
+  for (Line& line : lines_) {
+    line.before = before;
+    for (const uint64_t bits : line.bits) before += bits_set(bits);
   }
 }
 
-uint64_t RowStarts::begun(uint64_t i) const {
-  const uint64_t before = ranks_[static_cast<int64_t>(i / kRankBits)] + BitsBefore()(bits_.data(), i);
-  return before + (bits_[static_cast<int64_t>(i / 64)] >> i % 64 & 1);
+NumberRun RowStarts::find(uint64_t number) const {
+  const uint64_t w = number / 64;
+  const Line& line = lines_[static_cast<int64_t>(w / kWords)];
+  const uint64_t bits = line.bits[w % kWords];
+  const uint64_t here = bits & (~uint64_t{0} >> (63 - number % 64)),
+                 after = bits & ~(~uint64_t{0} >> (63 - number % 64));
+  uint64_t begun = line.before + bits_set(here);
+  for (uint64_t i = 0; i < w % kWords; ++i) begun += bits_set(line.bits[i]);
+  uint64_t at = w, found = here;
+  while (found == 0 && at > 0) found = word(--at);
+  NumberRun run{begun == 0 ? 0 : begun - 1,
+                found == 0 ? 0 : at * 64 + 63 - static_cast<uint64_t>(std::countl_zero(found)), count_};
+  const uint64_t words = (count_ + 63) / 64;
+  for (at = w, found = after; found == 0 && at + 1 < words;) found = word(++at);
+  if (found != 0) run.end = at * 64 + static_cast<uint64_t>(std::countr_zero(found));
+  return run;
 }
 
 EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& allocator) {
@@ -78,27 +90,25 @@ EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& a
   if (index.item_offsets) items_ = RowStarts(index.item_offsets, index.sids, index.items, threads, allocator);
 }
 
-uint64_t EdgeParents::node_of(const IndexView& index, int32_t number, uint64_t edge) const {
-  const LevelView& level = index.level[number];
-  const RowStarts& starts = levels_[static_cast<size_t>(number)];
-  if (starts.empty()) return number == 0 ? 0 : edge;
-  const uint64_t begun = starts.begun(edge);
-  const uint64_t run = begun == 0 ? 0 : begun - 1;
+EdgeParents::Parent EdgeParents::parent_of(const IndexView& index, int32_t number, uint64_t edge) const {
+  const RowStarts& runs = starts(number);
+  if (number == 0) return {0, 0, index.level[0].edges};
+  if (runs.empty()) return {edge, edge, edge + 1};
+  const NumberRun run = runs.find(edge);
   // At the tail's first level ends of the level before have the SID that ended.
-  const bool has_empty = index.variable_length && number > 0 && number < index.csr_levels;
-  return std::min(has_empty ? with_ends(index.level[number - 1], run) : run, level.nodes - 1);
+  const bool has_empty = index.variable_length && number < index.csr_levels;
+  const uint64_t node = has_empty ? with_ends(index.level[number - 1], run.before) : run.before;
+  return {std::min(node, index.level[number].nodes - 1), run.begin, run.end};
 }
 
 uint64_t EdgeParents::ordinal_of(const IndexView& index, uint64_t item_row) const {
-  if (items_.empty()) return std::min(item_row, index.sids - 1);
-  const uint64_t begun = items_.begun(item_row);
-  return std::min(begun == 0 ? 0 : begun - 1, index.sids - 1);
+  return std::min(items_.empty() ? item_row : items_.find(item_row).before, index.sids - 1);
 }
 
 Leaf EdgeParents::leaf_of(const IndexView& index, uint64_t ordinal) const {
   const int32_t last = index.csr_levels - 1;
   if (last + 1 < index.levels && !ended_above_tail(index, ordinal))
-    return {last, std::min(node_of(index, last + 1, ordinal), index.level[last].edges - 1)};
+    return {last, std::min(parent_of(index, last + 1, ordinal).node, index.level[last].edges - 1)};
   Leaf leaf{last, ordinal};
   if (index.variable_length) leaf = last_edge_of(index, ordinal);
   leaf.edge = std::min(leaf.edge, index.level[leaf.level].edges - 1);

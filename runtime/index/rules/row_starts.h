@@ -1,6 +1,7 @@
-// Which node an edge leaves from, in a few loads: a bit per edge, set where a node's edges begin, and the number of such
-// bits before each 512. So too which node of the tail's first level a SID is below, and which SID an item row belongs to.
-// Derived from pointers of the index, which may be damaged: what is found is always in range.
+// Which node an edge leaves from, and which edges leave from there too: a bit per edge, set where a node's edges begin,
+// with counts beside the bits, so that one cache line answers. So too which node of the tail's first level a SID is
+// below, and which SID an item row belongs to. Derived from pointers of the index, which may be damaged: what is found
+// is always in range.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -13,36 +14,54 @@
 
 namespace sidbeam {
 
-// Runs of numbers: run i is [pointers[i], pointers[i + 1]), and may be empty.
+// A run of numbers, and how many runs that are not empty come before it.
+struct NumberRun {
+  uint64_t before = 0, begin = 0, end = 0;
+};
+
+// Runs of the numbers [0, count): run i is [pointers[i], pointers[i + 1]), and may be empty.
 class RowStarts {
  public:
+  static constexpr uint64_t kWords = 7;  // of bits in a line
+
   RowStarts() = default;
-  RowStarts(const UintArray& pointers, uint64_t runs, uint64_t numbers, int threads, const Allocator& allocator);
-  // How many runs with numbers begin at or before number i; none is empty: run_of(i) + 1.
-  uint64_t begun(uint64_t i) const;
-  void prefetch(uint64_t i) const {
-    __builtin_prefetch(bits_.data() + i / 64);
-    __builtin_prefetch(ranks_.data() + i / kRankBits);
-  }
-  bool empty() const { return bits_.size() == 0; }
-  int64_t bytes() const { return bits_.bytes() + ranks_.bytes(); }
+  RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, int threads, const Allocator& allocator);
+  // The run of a number < count.
+  NumberRun find(uint64_t number) const;
+  // The bits of numbers [64 w, 64 w + 64).
+  uint64_t word(uint64_t w) const { return lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords]; }
+  void prefetch(uint64_t number) const { __builtin_prefetch(lines_.data() + number / (64 * kWords)); }
+  bool empty() const { return lines_.size() == 0; }
+  uint64_t count() const { return count_; }
+  int64_t bytes() const { return lines_.bytes(); }
 
  private:
-  Buffer<uint64_t> bits_, ranks_;
+  struct Line {
+    uint64_t before;  // runs that begin before this line
+    uint64_t bits[kWords];
+  };
+
+  Buffer<Line> lines_;
+  uint64_t count_ = 0;
 };
 
 // Those of an index.
 class EdgeParents {
  public:
   EdgeParents(const IndexView& index, int threads, const Allocator& allocator);
-  // The node from which edge < edges of a level above the tail leaves; the node of the tail's first level above SID
-  // `edge`, where `level` is that.
-  uint64_t node_of(const IndexView& index, int32_t level, uint64_t edge) const;
+  // The node from which edge < edges of a level above the tail leaves, and all edges that do; the node of the tail's
+  // first level above SID `edge`, and the SIDs from its first to the next node's, where `level` is that.
+  struct Parent {
+    uint64_t node = 0, begin = 0, end = 0;
+  };
+  Parent parent_of(const IndexView& index, int32_t level, uint64_t edge) const;
   uint64_t ordinal_of(const IndexView& index, uint64_t item_row) const;
   // The last edge above the tail on the path of a SID.
   Leaf leaf_of(const IndexView& index, uint64_t ordinal) const;
+  // Empty where every node of the level has one edge.
+  const RowStarts& starts(int32_t level) const { return levels_[static_cast<size_t>(level)]; }
   void prefetch(int32_t level, uint64_t edge) const {
-    if (!levels_[static_cast<size_t>(level)].empty()) levels_[static_cast<size_t>(level)].prefetch(edge);
+    if (!starts(level).empty()) starts(level).prefetch(edge);
   }
   void prefetch_item(uint64_t item_row) const {
     if (!items_.empty()) items_.prefetch(item_row);
@@ -50,8 +69,8 @@ class EdgeParents {
   int64_t bytes() const;
 
  private:
-  std::vector<RowStarts> levels_;  // empty where every node has one edge
-  RowStarts items_;                // empty where every SID has one row
+  std::vector<RowStarts> levels_;
+  RowStarts items_;  // empty where every SID has one row
 };
 
 }  // namespace sidbeam

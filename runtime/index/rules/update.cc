@@ -17,6 +17,8 @@ Buffer<T> copy_of(const Buffer<T>& from, const Allocator& allocator) {
   return to;
 }
 
+constexpr int64_t kAhead = 16;  // numbers for which memory is fetched in advance
+
 // Sets bit i where it is not that already; whether it was changed.
 bool change_bit(uint64_t* bits, uint64_t i, bool value) {
   if (has_bit(bits, i) == value) return false;
@@ -26,8 +28,8 @@ bool change_bit(uint64_t* bits, uint64_t i, bool value) {
 
 }  // namespace
 
-DerivedBits::DerivedBits(const IndexView& index, const uint64_t* rows, const DerivedBits& before,
-                         const EdgeParents& parents, const uint64_t* changed, int64_t count, const Allocator& allocator)
+DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, const uint64_t* rows,
+                         const DerivedBits& before, const uint64_t* changed, int64_t count, const Allocator& allocator)
     : sids_(copy_of(before.sids_, allocator)), sid_count_(before.sid_count_) {
   for (const LevelBits& level : before.levels_)
     levels_.push_back(
@@ -56,13 +58,12 @@ int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, i
                            int64_t count) {
   Buffer<uint64_t>& own = levels_[static_cast<size_t>(number)].edges;
   if (number + 1 == index.csr_levels || own.size() == 0) return count;
-  const LevelView& below = index.level[number + 1];
   const uint64_t* bits = bits_of(number + 1);
   int64_t kept = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t node = parents.node_of(index, number + 1, edges[i]);
-    const Row row = row_of(below, node);
-    if (change_bit(own.data(), node, any_of(bits, row.begin, row.begin + row.count))) edges[kept++] = node;
+    if (i + kAhead < count) parents.prefetch(number + 1, edges[i + kAhead]);
+    const EdgeParents::Parent parent = parents.parent_of(index, number + 1, edges[i]);
+    if (change_bit(own.data(), parent.node, any_of(bits, parent.begin, parent.end))) edges[kept++] = parent.node;
   }
   return kept;
 }
@@ -89,7 +90,7 @@ void DerivedBits::patch_mask(const IndexView& index, const EdgeParents& parents,
   LevelBits& own = levels_[static_cast<size_t>(number)];
   const auto code = static_cast<uint32_t>(level.tokens[edge]);
   if (own.masks.size() == 0 || code > level.codes) return;
-  const int64_t dense = dense_rank(level, parents.node_of(index, number, edge));
+  const int64_t dense = dense_rank(level, parents.parent_of(index, number, edge).node);
   if (dense < 0) return;
   uint64_t* mask = own.masks.data() + static_cast<uint64_t>(dense) * level.mask_words();
   const bool value = has_bit(bits_of(number), edge);
