@@ -222,8 +222,14 @@ inline std::vector<Column> make_columns(size_t items, uint64_t seed) {
       cell.integer = pick(integers());
       cell.number = static_cast<float>(pick(numbers()));
       cell.flag = random() % 2 == 0;
-      const size_t texts_of_row = column.type == AttributeType::kString ? 1 : random() % 4;
-      for (size_t j = 0; j < texts_of_row; ++j) cell.texts.push_back(pick(texts()));
+      if (column.type != AttributeType::kStringList) {
+        cell.texts.push_back(pick(texts()));
+      } else if (random() % 16 == 0) {  // long, and mostly the same
+        cell.texts.assign(random() % 200, "x9");
+        if (!cell.texts.empty() && random() % 2 == 0) cell.texts[random() % cell.texts.size()] = pick(texts());
+      } else {
+        for (uint64_t j = random() % 4; j > 0; --j) cell.texts.push_back(pick(texts()));
+      }
     }
   }
   return columns;

@@ -16,6 +16,8 @@
 namespace sidbeam {
 namespace {
 
+constexpr uint64_t kMostBits = 1 << 20;  // of integers that are told by bits: half of a second-level cache
+
 struct Range {
   int64_t low, high;
 };
@@ -129,7 +131,7 @@ const std::string& text_of(const Term& term, const Attribute& column, const Valu
   return value.text;
 }
 
-// What equals a value in a column that is not of lists.
+// What equals a value.
 Range equal_to(const Term& term, const Attribute& column, const Value& value) {
   switch (column.type) {
     case AttributeType::kI64: {
@@ -170,48 +172,46 @@ Range compared(const Term& term, const Attribute& column, TermOp op, const Value
   }
 }
 
-void use_integers(std::vector<int64_t> values, Test& test) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  if (values.empty()) return;  // an empty range
-  if (static_cast<uint64_t>(values.back()) - static_cast<uint64_t>(values.front()) == values.size() - 1) {
-    test.low = values.front();
-    test.high = values.back();
-  } else if (values.size() <= kMostFew) {
+// The quickest test for one of `values`, of which there are two or more, rising and not all that lie between.
+void use_values(std::vector<int64_t> values, bool is_text, Test& test) {
+  const uint64_t span = static_cast<uint64_t>(values.back()) - static_cast<uint64_t>(values.front());
+  if (values.size() <= kMostFew) {
     test.kind = Test::Kind::kFew;
     test.few = std::move(values);
+  } else if (is_text || span < kMostBits) {
+    test.kind = Test::Kind::kBits;
+    test.low = values.front();
+    test.high = values.back();
+    test.bits.assign((span + 1) / 64 + 1, 0);
+    for (const int64_t value : values) {
+      const uint64_t at = static_cast<uint64_t>(value) - static_cast<uint64_t>(test.low);
+      test.bits[at / 64] |= uint64_t{1} << at % 64;
+    }
   } else {
     test.kind = Test::Kind::kSet;
-    test.set.filler = values.front();
     test.set.mix = key_mix(secret_number());
+    test.set.filler = values.front();
     test.set.slots.assign(std::bit_ceil(2 * values.size()), values.front());
-    for (const int64_t value : values) {
-      uint64_t at = mix_key(test.set.mix, static_cast<uint64_t>(value));
-      const auto slot = [&]() -> int64_t& { return test.set.slots[at & (test.set.slots.size() - 1)]; };
-      while (slot() != test.set.filler) ++at;
-      slot() = value;
-    }
-  }
-}
-
-void use_codes(const Term& term, const Attribute& column, Test& test) {
-  test.kind = Test::Kind::kCodes;
-  test.code_count = column.codes.width == 2 ? uint64_t{1} << 16 : code_count(column);  // 2^16: no code lies outside
-  test.codes.assign(test.code_count / 64 + 1, 0);
-  for (const Value& value : term.values) {
-    const Range codes = codes_of(column, text_of(term, column, value));
-    if (codes.low <= codes.high) test.codes[static_cast<uint64_t>(codes.low) / 64] |= uint64_t{1} << codes.low % 64;
+    test.set.marks.assign(std::bit_ceil(values.size()), 0);
+    for (const int64_t value : values) test.set.insert(value);
   }
 }
 
 void use_list(const Term& term, const Attribute& column, Test& test) {
-  std::vector<int64_t> integers;
+  std::vector<int64_t> values;
   for (const Value& value : term.values) {
     const Range equal = equal_to(term, column, value);
-    integers.push_back(equal.low);
-    integers.push_back(equal.high);  // the other 0 of floats
+    if (equal.low > equal.high) continue;
+    values.push_back(equal.low);
+    values.push_back(equal.high);  // the other 0 of floats
   }
-  use_integers(std::move(integers), test);
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  if (values.empty()) return;  // nothing is in an empty range
+  const uint64_t span = static_cast<uint64_t>(values.back()) - static_cast<uint64_t>(values.front());
+  if (span != values.size() - 1) return use_values(std::move(values), column.type >= AttributeType::kString, test);
+  test.low = values.front();
+  test.high = values.back();
 }
 
 Test compile_term(const Term& term, const Attributes& attributes) {
@@ -223,9 +223,7 @@ Test compile_term(const Term& term, const Attributes& attributes) {
   test.negated = term.op == TermOp::kNotEqual;
   if (term.op == TermOp::kIsNull) {
     test.kind = Test::Kind::kNull;
-  } else if (term.op == TermOp::kContains || (term.op == TermOp::kIn && column.type == AttributeType::kString)) {
-    use_codes(term, column, test);
-  } else if (term.op == TermOp::kIn) {
+  } else if (term.op == TermOp::kIn || term.op == TermOp::kContains) {
     use_list(term, column, test);
   } else {
     const bool between = term.op == TermOp::kBetween;

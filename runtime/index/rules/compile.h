@@ -10,40 +10,50 @@
 
 namespace sidbeam {
 
-// Integers, looked up in a table that the filter's author cannot make slow.
+// Integers far apart, looked up in a table that the filter's author cannot make slow.
 struct IntegerSet {
-  std::vector<int64_t> slots;  // a power of two, at most half of them with values of their own; others have slots[0]
-  int64_t filler = 0;          // one of the values; ends a search
+  std::vector<uint64_t> marks;  // a power of two; the bit of each hash is set: most others are told by it
+  std::vector<int64_t> slots;   // a power of two, at most half of them taken; the others hold the filler
+  int64_t filler = 0;           // one of the set
   KeyMix mix;
 
-  bool has(int64_t value) const {
-    if (value == filler) return true;
-    for (uint64_t at = mix_key(mix, static_cast<uint64_t>(value));; ++at) {
-      const int64_t here = slots[at & (slots.size() - 1)];
-      if (here == value || here == filler) return here == value;
-    }
+  void insert(int64_t value) {
+    uint64_t at = hash(value);
+    marks[at >> 6 & (marks.size() - 1)] |= uint64_t{1} << (at & 63);
+    while (slot(at) != filler) ++at;
+    slots[at & (slots.size() - 1)] = value;
   }
+  bool has(int64_t value) const {
+    uint64_t at = hash(value);
+    if ((marks[at >> 6 & (marks.size() - 1)] >> (at & 63) & 1) == 0) return false;
+    while (slot(at) != filler && slot(at) != value) ++at;
+    return slot(at) == value;
+  }
+
+ private:
+  uint64_t hash(int64_t value) const { return mix_key(mix, static_cast<uint64_t>(value)); }
+  int64_t slot(uint64_t at) const { return slots[at & (slots.size() - 1)]; }
 };
 
 inline constexpr size_t kMostFew = 4;  // values that are compared one by one
 
-// What a row's value must be: an integer, a float's place among floats, a bool as 0 or 1, or the code of a string.
+// What a row's value must be: an integer, a float's place among floats, a bool as 0 or 1, or the code of a string. Of a
+// list, one of its codes must be it.
 struct Test {
   enum class Kind : uint8_t {
     kNull,   // none
     kRange,  // low..high; none where low > high
     kFew,    // one of a few
-    kSet,    // one of many
-    kCodes   // a code whose bit is set; of a list, any of its codes
+    kBits,   // one of low..high whose bit is set
+    kSet     // one of many
   };
   Kind kind = Kind::kRange;
   bool negated = false;  // the contrary, for a row that is not null
   const Attribute* column = nullptr;
   int64_t low = 0, high = -1;
   std::vector<int64_t> few;
+  std::vector<uint64_t> bits;  // [high - low + 1] and one more, which is not set
   IntegerSet set;
-  uint64_t code_count = 0;      // codes that lie outside are as this one, which is not set
-  std::vector<uint64_t> codes;  // [code_count / 64 + 1] bits
 };
 
 // A tree's order of evaluation, over a stack of row sets.
