@@ -204,6 +204,9 @@ TEST(Terms, WhatDoesNotFitItsColumnIsRefused) {
             "filter: column 'tags' holds lists of strings, expected contains or is null, found =");
   EXPECT_EQ(small.failure("tags contains (a, 2)"),
             "filter: column 'tags' holds lists of strings, expected text after contains, found 2");
+  const std::string name = std::string(59, 'y') + "\xc3\xbc\xc3\xbc";  // cut between characters
+  EXPECT_EQ(small.failure(name + "=1"), "filter: column '" + std::string(59, 'y') +
+                                            "\xc3\xbc' is not there, expected one of 'n', 'x', 'flag', 'word', 'tags'");
   Expression term = parse_expression("x<1.5");
   term.term.values[0].number = std::nan("");
   EXPECT_EQ(small.failure(term), "filter: column 'x': a value of < is NaN");
@@ -211,12 +214,23 @@ TEST(Terms, WhatDoesNotFitItsColumnIsRefused) {
   EXPECT_EQ(small.failure(term), "filter: column 'x': < has 0 values, expected 1");
   term.term.op = static_cast<TermOp>(11);
   EXPECT_EQ(small.failure(term), "filter: column 'x': operator 11, expected 1..10");
-  try {
-    rows_of(parse_expression("a=1"), {}, 4, default_allocator());
-    FAIL();
-  } catch (const Failure& failure) {
-    EXPECT_STREQ(failure.message, "filter: column 'a' is not there, expected none, since the index has no attributes");
-  }
+}
+
+TEST(Terms, AnUnknownColumnIsToldWhichThereAre) {
+  const auto failure = [](const Attributes& attributes) -> std::string {
+    try {
+      rows_of(parse_expression("a=1"), attributes, 4, default_allocator());
+    } catch (const Failure& thrown) {
+      return thrown.message;
+    }
+    return "no failure";
+  };
+  EXPECT_EQ(failure({}), "filter: column 'a' is not there, expected none, since the index has no attributes");
+  Attributes many(6);
+  for (Attribute& attribute : many) attribute.name = "b\n";
+  EXPECT_EQ(failure(many),
+            "filter: column 'a' is not there, expected one of 'b\\x0a', 'b\\x0a', 'b\\x0a', 'b\\x0a', 'b\\x0a' and "
+            "others, 6 in all");
 }
 
 TEST(Terms, TreesAreBounded) {

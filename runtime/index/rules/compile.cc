@@ -9,14 +9,13 @@
 
 #include "index/hash_seed.h"
 #include "support/error.h"
-#include "support/escape.h"
 #include "support/float_mode.h"
 #include "support/secret.h"
 
 namespace sidbeam {
 namespace {
 
-constexpr uint64_t kMostBits = 1 << 20;  // of integers that are told by bits: half of a second-level cache
+constexpr uint64_t kMostBits = 1 << 20;  // 128 KiB, for integers that lie close to each other
 
 struct Range {
   int64_t low, high;
@@ -42,12 +41,12 @@ TypeName name_of(AttributeType type) {
 }
 
 [[noreturn]] void fail_unknown(const std::string& column, const Attributes& attributes) {
-  constexpr size_t kMostShown = 8;
+  constexpr size_t kMostShown = 5;
   std::string names;
   for (size_t i = 0; i < std::min(attributes.size(), kMostShown); ++i)
-    ((names += i > 0 ? ", '" : "'") += escaped(attributes[i].name.substr(0, 32))) += "'";
+    (names += i > 0 ? ", " : "") += Quoted(attributes[i].name).text;
   if (attributes.size() > kMostShown) names += " and others, " + std::to_string(attributes.size()) + " in all";
-  fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s is not there, expected %s%s", ColumnName(column).text,
+  fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s is not there, expected %s%s", Quoted(column).text,
        attributes.empty() ? "none, since the index has no attributes" : "one of ", names.c_str());
 }
 
@@ -61,8 +60,8 @@ TypeName name_of(AttributeType type) {
   else if (value.kind == Value::Kind::kBool)
     std::snprintf(found, sizeof found, "%s", value.integer != 0 ? "true" : "false");
   else
-    std::snprintf(found, sizeof found, "the text '%.60s'", escaped(value.text).c_str());
-  fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s holds %s, expected %s after %s, found %s", ColumnName(term.column).text,
+    std::snprintf(found, sizeof found, "the text %s", Quoted(value.text).text);
+  fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s holds %s, expected %s after %s, found %s", Quoted(term.column).text,
        type.holds, type.one, term_op_name(term.op), found);
 }
 
@@ -71,7 +70,7 @@ void check_operator(const Term& term, const Attribute& column) {
   if (term.op == TermOp::kIsNull) return;
   if (is_list ? term.op == TermOp::kContains : is_bool ? term.op <= TermOp::kNotEqual : term.op != TermOp::kContains)
     return;
-  fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s holds %s, expected %s, found %s", ColumnName(term.column).text,
+  fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s holds %s, expected %s, found %s", Quoted(term.column).text,
        name_of(column.type).holds,
        is_list   ? "contains or is null"
        : is_bool ? "=, != or is null"
@@ -81,19 +80,20 @@ void check_operator(const Term& term, const Attribute& column) {
 
 int64_t integer_of(const Term& term, const Attribute& column, const Value& value) {
   if (value.kind == Value::Kind::kInteger) return value.integer;
-  const double number = value.kind == Value::Kind::kNumber ? value.number : 0.5;
-  if (std::trunc(number) != number || !(number >= -0x1p63 && number < 0x1p63)) fail_value(term, column, value);
+  const double number = value.number;
+  const bool is_number = value.kind == Value::Kind::kNumber;
+  if (!is_number || std::trunc(number) != number || number < -0x1p63 || number >= 0x1p63)
+    fail_value(term, column, value);
   return static_cast<int64_t>(number);
 }
 
 float float_of(const Term& term, const Attribute& column, const Value& value) {
   if (value.kind == Value::Kind::kInteger) return static_cast<float>(value.integer);
   if (value.kind != Value::Kind::kNumber) fail_value(term, column, value);
-  // Halfway between the largest float and the next power of two; what is not below it rounds to infinity, which a cast
-  // need not do.
+  // What rounds to 2^128 or beyond is infinite; C++ does not say so of a cast.
   constexpr double kHuge = 0x1.ffffffp127;
-  if (std::abs(value.number) >= kHuge)
-    return std::copysign(std::numeric_limits<float>::infinity(), static_cast<float>(value.number > 0 ? 1 : -1));
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  if (std::abs(value.number) >= kHuge) return value.number > 0 ? kInfinity : -kInfinity;
   return static_cast<float>(value.number);
 }
 

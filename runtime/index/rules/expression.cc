@@ -13,41 +13,41 @@ namespace {
 
 void check_text(const char* what, const std::string& text) {
   if (text.find('\0') != text.npos || !is_utf8(text))
-    fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s '%.80s' is not UTF-8 without NUL", what, escaped(text).c_str());
+    fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s %s is not UTF-8 without NUL", what, Quoted(text).text);
 }
 
 void check_value(const Term& term, const Value& value) {
-  const ColumnName column(term.column);
+  const Quoted column(term.column);
   switch (value.kind) {
     case Value::Kind::kInteger:
       return;
     case Value::Kind::kNumber:
       if (std::isnan(value.number))
-        fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s: a value of %s is NaN", column.text, term_op_name(term.op));
+        fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s: a value of %s is NaN", column.text, term_op_name(term.op));
       return;
     case Value::Kind::kBool:
       if (value.integer != 0 && value.integer != 1)
-        fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s: a bool is %lld, expected 0 or 1", column.text,
+        fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s: a bool is %lld, expected 0 or 1", column.text,
              static_cast<long long>(value.integer));
       return;
     case Value::Kind::kText:
       return check_text("the text", value.text);
   }
-  fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s: kind of value %d, expected 0..3", column.text,
+  fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s: kind of value %d, expected 0..3", column.text,
        static_cast<int>(value.kind));
 }
 
 void check_term(const Term& term) {
   check_text("the column", term.column);
-  const ColumnName column(term.column);
+  const Quoted column(term.column);
   if (term.op < TermOp::kEqual || term.op > TermOp::kIsNull)
-    fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s: operator %d, expected %d..%d", column.text, static_cast<int>(term.op),
-         static_cast<int>(TermOp::kEqual), static_cast<int>(TermOp::kIsNull));
+    fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s: operator %d, expected %d..%d", column.text,
+         static_cast<int>(term.op), static_cast<int>(TermOp::kEqual), static_cast<int>(TermOp::kIsNull));
   if (term.op != TermOp::kIn && term.op != TermOp::kContains) {
     const size_t expected = term.op == TermOp::kIsNull ? 0 : term.op == TermOp::kBetween ? 2 : 1;
     if (term.values.size() != expected)
-      fail(SIDBEAM_INVALID_ARGUMENT, "filter: %s: %s has %zu values, expected %zu", column.text, term_op_name(term.op),
-           term.values.size(), expected);
+      fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s: %s has %zu values, expected %zu", column.text,
+           term_op_name(term.op), term.values.size(), expected);
   }
   for (const Value& value : term.values) check_value(term, value);
 }
@@ -79,10 +79,10 @@ void check_expression(const Expression& expression) {
   check_part(expression, 1, terms);
 }
 
-ColumnName::ColumnName(std::string_view name) {
-  char shown[48];
+Quoted::Quoted(std::string_view name) {
+  char shown[sizeof text - 2];
   escape_into(name, shown, sizeof shown);
-  std::snprintf(text, sizeof text, "column '%s'", shown);
+  std::snprintf(text, sizeof text, "'%s'", shown);
 }
 
 }  // namespace sidbeam

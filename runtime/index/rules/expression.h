@@ -59,9 +59,9 @@ const char* term_op_name(TermOp op);
 // is NaN, and all text is UTF-8 without NUL.
 void check_expression(const Expression& expression);
 
-// "column 'price'", for messages: on one line and cut.
-struct ColumnName {
-  explicit ColumnName(std::string_view name);
+// "'price'", for messages: on one line, and cut.
+struct Quoted {
+  explicit Quoted(std::string_view name);
   char text[64];
 };
 
