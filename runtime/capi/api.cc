@@ -92,6 +92,14 @@ constexpr sidbeam_api kApi = {
     sidbeam_builder_add_arrow,
     sidbeam_arrow_inspect,
     sidbeam_index_items,
+    sidbeam_index_get_attribute,
+    sidbeam_index_find_attribute,
+    sidbeam_index_attribute_integers,
+    sidbeam_index_attribute_numbers,
+    sidbeam_index_attribute_lists,
+    sidbeam_index_attribute_string,
+    sidbeam_builder_declare_attribute,
+    sidbeam_builder_set_attribute,
 };
 
 // Entries stay where they are for ever.

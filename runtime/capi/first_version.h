@@ -76,5 +76,9 @@ template <>
 inline constexpr size_t kFirstBytes<sidbeam_relaxed_verify_args> = 80;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_relaxed_beams> = 24;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_attribute_info> = 72;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_attribute_column> = 96;
 
 }  // namespace sidbeam
