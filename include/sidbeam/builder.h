@@ -147,7 +147,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
     sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
 /* Expected sizes for `sids` distinct SIDs drawn uniformly, one item each, without building anything. With variable
  * length, all count as of full length. peak_bytes assumes that ids come with the pairs and that prefixes spread evenly;
- * it leaves out the bytes of string ids and attributes. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
+ * it leaves out attributes and the bytes of string ids. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes
+ * allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_info(

@@ -66,15 +66,13 @@ typedef struct sidbeam_index_info {
   /* SIDBEAM_VERIFY_*, the depth to which this index was found sound: when it was opened or, if that was deeper, by
    * sidbeam_index_verify since. FULL for one that a builder finished; HEADER from sidbeam_index_peek. */
   int32_t verified;
+  char attribute_digest[33]; /* XXH3-128 of the attributes' names, types and values; zeros where there are none */
   int64_t attribute_count;   /* columns of values by item row; see sidbeam_index_get_attribute() */
-  char attribute_digest[33]; /* XXH3-128 of their names, types and values, in hexadecimal; zeros where there are none */
 } sidbeam_index_info;
-#define SIDBEAM_INDEX_INFO_INIT                                                                                        \
-  {                                                                                                                    \
-    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, \
-    {                                                                                                                  \
-      0                                                                                                                \
-    }                                                                                                                  \
+#define SIDBEAM_INDEX_INFO_INIT                                                                                     \
+  {                                                                                                                 \
+    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, \
+        {0}, 0                                                                                                      \
   }
 
 typedef struct sidbeam_section_info {
@@ -212,9 +210,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_integers(co
 /* The same of F32. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_numbers(const sidbeam_index* index,
     int64_t attribute, int64_t item_row, int64_t count, float* values, uint8_t* valid, sidbeam_error* err);
-/* The same of STRING_LIST: the codes of row item_row + i are codes[offsets[i] .. offsets[i+1]). offsets [count + 1], at
- * most info.codes; codes [capacity], or NULL with any capacity: only the offsets. Errors: also INVALID_ARGUMENT for a capacity below
- * offsets[count], which is then written all the same. */
+/* The same of STRING_LIST: the codes of row item_row + i are codes[offsets[i] .. offsets[i+1]). offsets [count + 1],
+ * none above info.codes; codes [capacity], or NULL with any capacity: only the offsets. Errors: also INVALID_ARGUMENT
+ * for a capacity below offsets[count], which is then written all the same. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_lists(const sidbeam_index* index,
     int64_t attribute, int64_t item_row, int64_t count, int64_t* offsets, int64_t capacity, int64_t* codes,
     uint8_t* valid, sidbeam_error* err);
@@ -223,8 +221,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_lists(const
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_string(
     const sidbeam_index* index, int64_t attribute, int64_t code, const char** text, int64_t* bytes, sidbeam_error* err);
 
-/* An index on a CUDA device: a copy of the sections that decoding reads (never item ids, names or attributes), shared by all
- * sessions and constraint sets on that device. */
+/* An index on a CUDA device: a copy of the sections that decoding reads (never item ids, names or attributes), shared
+ * by all sessions and constraint sets on that device. */
 typedef struct sidbeam_upload_config {
   uint32_t struct_size; /* sizeof(sidbeam_upload_config) */
   int32_t device_id;

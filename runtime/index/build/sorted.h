@@ -45,8 +45,8 @@ struct SortedCatalogue {
   Buffer<uint64_t> rows;         // [items] the row in the catalogue
 };
 
-// Sorts a catalogue and merges duplicates. Leaves the catalogue unchanged, except that the row of a merged pair gets the
-// attributes that it lacks from the others.
+// Sorts a catalogue and merges duplicates. Leaves the catalogue unchanged, except that the row which is kept of those
+// that merge gets the attributes that it lacks from the others.
 SortedCatalogue sort_catalogue(Catalogue& catalogue, const sidbeam_builder_config& config, int threads);
 
 // The memory of a sorted catalogue of `rows` rows, and the most memory that sort_catalogue() takes.
