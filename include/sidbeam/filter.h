@@ -50,6 +50,95 @@ typedef struct sidbeam_filter_info {
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_from_items(
     sidbeam_index* index, const sidbeam_item_list* items, int64_t* unknown, sidbeam_filter** out, sidbeam_error* err);
 
+/* Item rows as a host has them. */
+enum {
+  /* A bit per row, lowest bit of a byte first: Arrow's order, and numpy.packbits(bitorder="little"). More may follow. */
+  SIDBEAM_ROWS_BITS = 0,
+  SIDBEAM_ROWS_BYTES = 1,  /* a byte per row, 0: the row is not in the set; as many as there are rows */
+  SIDBEAM_ROWS_ROARING = 2 /* a 32-bit Roaring bitmap in its portable format, whole; it may be damaged */
+};
+typedef struct sidbeam_row_set {
+  uint32_t struct_size; /* sizeof(sidbeam_row_set) */
+  int32_t encoding;     /* SIDBEAM_ROWS_* */
+  const void* data;
+  int64_t bytes;  /* of data */
+  int64_t offset; /* of BITS: the bit of row 0, as in a slice of an Arrow array; otherwise 0 */
+} sidbeam_row_set;
+#define SIDBEAM_ROW_SET_INIT \
+  { (uint32_t)sizeof(sidbeam_row_set), SIDBEAM_ROWS_BITS, NULL, 0, 0 }
+/* Errors: INVALID_ARGUMENT (the set; too few bits, another number of bytes than rows; what is wrong with a Roaring
+ * bitmap, and at which byte; a row that no item has), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_from_rows(
+    sidbeam_index* index, const sidbeam_row_set* rows, sidbeam_filter** out, sidbeam_error* err);
+
+/* A question to one attribute of the items. Integers take integers, and numbers that are whole. Numbers are rounded to
+ * 32 bits, as those of the attribute were, so that AT_MOST 0.1 finds a stored 0.1. Bools take EQUAL and NOT_EQUAL.
+ * Strings compare by bytes. Lists of strings take CONTAINS. A row that is null fails all but IS_NULL. */
+enum {
+  SIDBEAM_TERM_EQUAL = 1,
+  SIDBEAM_TERM_NOT_EQUAL = 2,
+  SIDBEAM_TERM_LESS = 3,
+  SIDBEAM_TERM_AT_MOST = 4,
+  SIDBEAM_TERM_GREATER = 5,
+  SIDBEAM_TERM_AT_LEAST = 6,
+  SIDBEAM_TERM_IN = 7,       /* any number of values */
+  SIDBEAM_TERM_BETWEEN = 8,  /* two values, which count too */
+  SIDBEAM_TERM_CONTAINS = 9, /* a list that has one of any number of values */
+  SIDBEAM_TERM_IS_NULL = 10  /* no value */
+};
+typedef struct sidbeam_term {
+  uint32_t struct_size; /* sizeof(sidbeam_term) */
+  int32_t op;           /* SIDBEAM_TERM_* */
+  const char* attribute;
+  /* The values, in the one array that is not NULL (none with IS_NULL, or with a count of 0). */
+  const int64_t* integers;
+  const double* numbers; /* not NaN */
+  const uint8_t* bools;
+  const char* const* strings; /* NUL-terminated, UTF-8 */
+  int64_t count;
+} sidbeam_term;
+#define SIDBEAM_TERM_INIT \
+  { (uint32_t)sizeof(sidbeam_term), 0, NULL, NULL, NULL, NULL, NULL, 0 }
+/* Errors: INVALID_ARGUMENT (an attribute that the index has not, naming those it has; an operator that its type has
+ * not; values of another type or number), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_from_term(
+    sidbeam_index* index, const sidbeam_term* term, sidbeam_filter** out, sidbeam_error* err);
+
+/* A filter from its text, for commands, services and logs:
+ *
+ *   price<20 and region in (us, ca) and not brand="x"
+ *
+ *   filter  = all { "or" all }
+ *   all     = single { "and" single }
+ *   single  = "not" single | "(" filter ")" | "true" | "false" | term
+ *   term    = column                                      a column of bools that is true
+ *           | column ( "=" | "==" | "!=" | "<>" | "<" | "<=" | ">" | ">=" ) value
+ *           | column [ "not" ] "in" list
+ *           | column [ "not" ] "between" value "and" value      both bounds count
+ *           | column [ "not" ] "contains" ( value | list )      a list of strings that has one of the values
+ *           | column "is" [ "not" ] "null"
+ *   list    = "(" [ value { "," value } ] ")"
+ *   column  = word | quoted                               an attribute; a keyword needs quotes
+ *   value   = integer | number | "true" | "false" | word | quoted
+ *   word    = a letter, "_" or a character that is not ASCII, then also digits, "-" and "."
+ *   quoted  = text in "double" or 'single' quotes; \\ \" \' \n \t \r, a byte \xNN, a UTF-16 unit \uNNNN
+ *   integer = [ "-" ] digits, of 64 bits              number = a decimal fraction or with an exponent, finite
+ *
+ * Keywords (and or not in between contains is null true false) may be in any case; as a value all but null, true and
+ * false are words. `true` alone passes all rows, `false` none. A text has at most 1 MiB, 1,024 terms, and at one place
+ * 200 open parentheses and `not`s. `not` turns rows around: those that are null pass `not price<20`, and `price not
+ * between 1 and 2`, which is short for `not price between 1 and 2`; they fail `price!=2`.
+ *
+ * Errors: INVALID_ARGUMENT (the byte at which the text goes wrong, what was expected and what was found; otherwise those
+ * of sidbeam_filter_from_term()), OUT_OF_MEMORY. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_parse(
+    sidbeam_index* index, const char* text, int64_t bytes, sidbeam_filter** out, sidbeam_error* err);
+/* The text of a filter that was parsed, made of a term, or combined from such: one line, of which a filter of the same
+ * rows is parsed. *bytes is its length; the first `capacity` bytes are written to text (may be NULL with capacity 0),
+ * without a NUL. Errors: UNSUPPORTED (a filter of items, rows or an update has no text). */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_text(
+    const sidbeam_filter* filter, int64_t capacity, char* text, int64_t* bytes, sidbeam_error* err);
+
 enum { SIDBEAM_FILTER_AND = 0, SIDBEAM_FILTER_OR = 1, SIDBEAM_FILTER_NOT = 2 };
 /* Joins filters of one index, row by row: those in all of them, in any of them, or, of a single one, the rows that are
  * not in it. Errors: INVALID_ARGUMENT (op, no filter, more than one with NOT, filters of two indexes). */

@@ -80,6 +80,23 @@ sidbeam_status sidbeam_arrow_inspect(ArrowArrayStream* stream, const sidbeam_arr
   });
 }
 
+sidbeam_status sidbeam_builder_declare_attribute(sidbeam_builder* builder, const char* name, int32_t type,
+                                                 sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    require(name, "name");
+    builder->builder.declare_attribute(name, type);
+  });
+}
+
+sidbeam_status sidbeam_builder_set_attribute(sidbeam_builder* builder, const sidbeam_attribute_column* column,
+                                             int64_t count, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(builder, "builder");
+    builder->builder.set_attribute(read_struct(column, "column"), count);
+  });
+}
+
 sidbeam_status sidbeam_builder_set_metadata(sidbeam_builder* builder, const char* key, const char* value,
                                             sidbeam_error* err) {
   return guarded(err, [&] {

@@ -35,6 +35,10 @@ inline constexpr size_t kFirstBytes<sidbeam_item_list> = 40;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_filter_info> = 32;
 template <>
+inline constexpr size_t kFirstBytes<sidbeam_row_set> = 32;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_term> = 56;
+template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_config> = 16;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_info> = 88;
@@ -80,5 +84,9 @@ template <>
 inline constexpr size_t kFirstBytes<sidbeam_relaxed_verify_args> = 80;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_relaxed_beams> = 24;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_attribute_info> = 72;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_attribute_column> = 96;
 
 }  // namespace sidbeam

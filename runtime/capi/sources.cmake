@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 target_sources(sidbeam_core PRIVATE
   capi/api.cc
+  capi/attributes.cc
   capi/builder.cc
   capi/constraint.cc
   capi/constraint_set.cc

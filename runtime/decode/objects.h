@@ -14,6 +14,7 @@
 #include "index/read/repeats.h"
 #include "index/read/used_codes.h"
 #include "index/rules/derived.h"
+#include "index/rules/expression.h"
 #include "index/rules/id_table.h"
 #include "index/rules/lists.h"
 #include "support/cpu_target.h"
@@ -59,8 +60,9 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
 
 struct sidbeam_filter final : sidbeam::RefCounted<sidbeam_filter> {
   sidbeam::Ref<sidbeam_index> index;
-  sidbeam::Buffer<uint64_t> rows;  // bits
-  int64_t items = 0;               // rows that are in
+  sidbeam::Buffer<uint64_t> rows;                         // bits
+  int64_t items = 0;                                      // rows that are in
+  std::unique_ptr<const sidbeam::Expression> expression;  // what it was made of; null: of rows
   sidbeam::Lazy<sidbeam::DerivedBits> derived;
 
   const sidbeam::DerivedBits& prepare() const {

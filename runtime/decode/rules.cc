@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "index/rules/bits.h"
+#include "index/rules/terms.h"
 #include "support/error.h"
 
 namespace sidbeam {
@@ -159,6 +160,35 @@ std::unique_ptr<sidbeam_filter> make_filter(sidbeam_index& index, Buffer<uint64_
   return filter;
 }
 
+std::unique_ptr<sidbeam_filter> make_filter(sidbeam_index& index, Expression expression) {
+  auto filter = make_filter(index, rows_of(expression, index.index.attributes, index.index.view.items,
+                                           index.runtime->allocator, index.runtime->threads));
+  filter->expression = std::make_unique<const Expression>(std::move(expression));
+  return filter;
+}
+
+namespace {
+
+// What a combination is made of; null where one of the filters is of rows, or where it would be too large for a text.
+std::unique_ptr<const Expression> combined(int32_t op, sidbeam_filter* const* filters, int64_t count) {
+  Expression all;
+  all.kind = op == SIDBEAM_FILTER_AND  ? Expression::Kind::kAnd
+             : op == SIDBEAM_FILTER_OR ? Expression::Kind::kOr
+                                       : Expression::Kind::kNot;
+  for (int64_t i = 0; i < count; ++i) {
+    if (filters[i]->expression == nullptr) return nullptr;
+    all.operands.push_back(*filters[i]->expression);
+  }
+  try {
+    check_expression(all);
+  } catch (const Failure&) {
+    return nullptr;
+  }
+  return std::make_unique<const Expression>(std::move(all));
+}
+
+}  // namespace
+
 std::unique_ptr<sidbeam_filter> combine_filters(int32_t op, sidbeam_filter* const* filters, int64_t count) {
   sidbeam_index& index = *filters[0]->index;
   const uint64_t items = index.index.view.items;
@@ -173,7 +203,9 @@ std::unique_ptr<sidbeam_filter> combine_filters(int32_t op, sidbeam_filter* cons
     for (int64_t w = 0; w < words; ++w) rows[w] = ~rows[w];
     if (items % 64 != 0) rows[words - 1] &= (uint64_t{1} << items % 64) - 1;
   }
-  return make_filter(index, std::move(rows));
+  auto filter = make_filter(index, std::move(rows));
+  filter->expression = combined(op, filters, count);
+  return filter;
 }
 
 std::unique_ptr<sidbeam_filter> update_filter(const sidbeam_filter& filter, const NamedItems& items,

@@ -28,6 +28,7 @@ struct ListedRows {
 ListedRows rows_of_items(const sidbeam_index& index, const NamedItems& items, Buffer<int64_t>* entries = nullptr);
 
 std::unique_ptr<sidbeam_filter> make_filter(sidbeam_index& index, Buffer<uint64_t> rows);
+std::unique_ptr<sidbeam_filter> make_filter(sidbeam_index& index, Expression expression);
 std::unique_ptr<sidbeam_filter> combine_filters(int32_t op, sidbeam_filter* const* filters, int64_t count);
 std::unique_ptr<sidbeam_filter> update_filter(const sidbeam_filter& filter, const NamedItems& items,
                                               const uint8_t* allowed, int64_t& unknown);

@@ -14,29 +14,6 @@ namespace {
 using format::Encoding;
 using format::SectionKind;
 
-Encoding narrow_or(uint64_t limit, Encoding narrow, Encoding wide, int narrow_bits) {
-  return limit <= uint64_t{1} << narrow_bits ? narrow : wide;
-}
-// The encoding of a level's codes and ends.
-Encoding code_encoding(uint64_t symbols) { return narrow_or(symbols, Encoding::U16, Encoding::U32, 16); }
-// The encoding of positions 0 .. count.
-Encoding position_encoding(uint64_t count) { return count < uint64_t{1} << 32 ? Encoding::U32 : Encoding::U64; }
-
-uint64_t element_bytes(Encoding encoding) {
-  switch (encoding) {
-    case Encoding::U16:
-    case Encoding::ItemColumnTail:
-      return 2;
-    case Encoding::U32:
-    case Encoding::WideItemColumnTail:
-      return 4;
-    case Encoding::Bytes:
-      return 1;
-    default:
-      return 8;
-  }
-}
-
 class SpecList {
  public:
   void add(SectionKind kind, int level, Encoding encoding, uint64_t count, bool required = true) {
@@ -114,7 +91,7 @@ void add_items(const Shape& shape, SpecList& list) {
 
 // The level of a section of unknown kind may be anything.
 void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
-  if (!is_known(spec.kind)) return;
+  if (!is_known(spec.kind) || is_attribute(spec.kind)) return;
   LevelView& level = view.level[spec.level < 0 ? 0 : spec.level];
   const UintArray array{data, data != nullptr ? static_cast<int32_t>(element_bytes(spec.encoding)) : 0};
   switch (spec.kind) {
@@ -174,7 +151,7 @@ void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
     case SectionKind::TailSplits:
       view.tail.splits = static_cast<const uint64_t*>(data);
       break;
-    case SectionKind::None:
+    default:
       break;
   }
 }
@@ -182,6 +159,30 @@ void set_view(const SectionSpec& spec, const void* data, IndexView& view) {
 }  // namespace
 
 bool is_known(SectionKind kind) { return kind > SectionKind::None && kind <= SectionKind::MAX; }
+
+bool is_attribute(SectionKind kind) {
+  return kind >= SectionKind::AttributeValid && kind <= SectionKind::DictionaryText;
+}
+
+Encoding code_encoding(uint64_t symbols) { return symbols <= uint64_t{1} << 16 ? Encoding::U16 : Encoding::U32; }
+
+Encoding position_encoding(uint64_t count) { return count < uint64_t{1} << 32 ? Encoding::U32 : Encoding::U64; }
+
+uint64_t element_bytes(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::U16:
+    case Encoding::ItemColumnTail:
+      return 2;
+    case Encoding::U32:
+    case Encoding::WideItemColumnTail:
+    case Encoding::F32:
+      return 4;
+    case Encoding::Bytes:
+      return 1;
+    default:
+      return 8;
+  }
+}
 
 uint64_t Shape::ends() const {
   uint64_t sum = 0;
@@ -262,7 +263,8 @@ bool is_read(const SectionInfo& section, int32_t kinds) {
     case SectionKind::ItemNames:
       return false;
     default:
-      return section.kind <= static_cast<uint16_t>(SectionKind::MAX) && (kinds & SIDBEAM_KIND_TRIE) != 0;
+      return section.kind <= static_cast<uint16_t>(SectionKind::MAX) &&
+             !is_attribute(static_cast<SectionKind>(section.kind)) && (kinds & SIDBEAM_KIND_TRIE) != 0;
   }
 }
 

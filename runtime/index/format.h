@@ -13,6 +13,7 @@ namespace sidbeam {
 
 inline constexpr char kMagic[8] = {'S', 'I', 'D', 'B', 'E', 'A', 'M', '\n'};
 inline constexpr uint32_t kFormatMajor = 1, kFormatMinor = 2;
+inline constexpr uint32_t kAttributesMinor = 3;  // written where there are attributes; other files stay as they were
 inline constexpr uint64_t kMaxItems = uint64_t{1} << 40;  // exclusive
 inline constexpr uint64_t kSectionAlignment = 64;
 inline constexpr uint64_t kLargeSection = 65536, kLargeSectionAlignment = 4096;
@@ -69,6 +70,12 @@ struct Section {
 
 // Whether this library knows this kind of section.
 bool is_known(format::SectionKind kind);
+// Whether an attribute's description names the sections of this kind; sections_of() and views leave them out.
+bool is_attribute(format::SectionKind kind);
+// How positions 0 .. count are stored, and numbers below `symbols`.
+format::Encoding position_encoding(uint64_t count);
+format::Encoding code_encoding(uint64_t symbols);
+uint64_t element_bytes(format::Encoding encoding);
 // All sections of an index of this shape, in file order.
 std::vector<SectionSpec> sections_of(const Shape& shape);
 // Places the sections after the header; returns the length of the file.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "index/attributes/sections.h"
 #include "index/header_checks.h"
 #include "sidbeam/builder.h"
 #include "support/error.h"
@@ -12,6 +13,20 @@ namespace sidbeam {
 namespace {
 
 using ull = unsigned long long;
+
+// None where there are none: the bytes are then those of 1.2.
+flatbuffers::Offset<format::Attributes> build_attributes(flatbuffers::FlatBufferBuilder& fbb,
+                                                         const FileHeader& header) {
+  if (header.attributes.empty()) return 0;
+  std::vector<flatbuffers::Offset<format::Attribute>> columns;
+  for (const AttributeShape& shape : header.attributes)
+    columns.push_back(format::CreateAttribute(fbb, fbb.CreateString(shape.name),
+                                              static_cast<format::AttributeType>(shape.type), shape.first_section,
+                                              shape.nulls, shape.codes, shape.strings, shape.least, shape.greatest,
+                                              shape.least_number, shape.greatest_number));
+  return format::CreateAttributes(fbb, fbb.CreateVector(columns), header.attribute_digest.low,
+                                  header.attribute_digest.high);
+}
 
 flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& fbb, const FileHeader& header) {
   const Shape& shape = header.shape;
@@ -34,12 +49,13 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
   const auto level_vector = fbb.CreateVector(levels);
   const auto section_vector = fbb.CreateVector(sections);
   const auto metadata_vector = fbb.CreateVector(metadata);
+  const auto attributes = build_attributes(fbb, header);
   return format::CreateIndexHeader(
       fbb, shape.sids, shape.items, header.merged_pairs, header.collisions, header.max_items_per_sid,
       shape.variable_length, static_cast<uint16_t>(header.shortest), static_cast<uint16_t>(header.longest),
       static_cast<format::IdType>(shape.id_type), header.fingerprint.low, header.fingerprint.high, codebook,
       header.file_bytes, level_vector, section_vector, metadata_vector, static_cast<uint8_t>(shape.tail_level),
-      shape.hash_seed, header.own_hash_seed);
+      shape.hash_seed, header.own_hash_seed, attributes);
 }
 
 uint64_t header_checksum(std::span<const uint8_t> bytes, CpuTarget target) {
@@ -97,7 +113,41 @@ void copy_metadata(const format::IndexHeader& from, FileHeader& header, uint64_t
   }
 }
 
+void copy_attributes(const format::IndexHeader& from, FileHeader& header) {
+  if (from.attributes() == nullptr) return;
+  header.attribute_digest = {from.attributes()->digest_low(), from.attributes()->digest_high()};
+  const auto* columns = from.attributes()->columns();
+  const uint32_t count = columns == nullptr ? 0 : columns->size();
+  if (count > kMaxAttributes)
+    fail(SIDBEAM_CORRUPT, "the header has %u attributes, expected at most %zu", count, kMaxAttributes);
+  for (uint32_t i = 0; i < count; ++i) {
+    const format::Attribute& column = *columns->Get(i);
+    if (column.type() < format::AttributeType::I64 || column.type() > format::AttributeType::MAX)
+      fail(SIDBEAM_CORRUPT, "attribute %u has the unknown type %d", i, static_cast<int>(column.type()));
+    AttributeShape shape;
+    // Before it is copied: a FlatBuffer may share strings.
+    if (column.name()->size() > kMaxAttributeName)
+      fail(SIDBEAM_CORRUPT, "the name of attribute %u has %u bytes, expected at most %zu", i, column.name()->size(),
+           kMaxAttributeName);
+    shape.name = column.name()->str();
+    shape.type = static_cast<AttributeType>(column.type());
+    shape.first_section = column.first_section();
+    shape.nulls = column.nulls();
+    shape.codes = column.codes();
+    shape.strings = column.strings();
+    shape.least = column.least();
+    shape.greatest = column.greatest();
+    shape.least_number = column.least_number();
+    shape.greatest_number = column.greatest_number();
+    header.attributes.push_back(std::move(shape));
+  }
+}
+
 }  // namespace
+
+void print_hash(const Hash128& hash, char (&out)[33]) {
+  std::snprintf(out, sizeof out, "%016llx%016llx", static_cast<ull>(hash.high), static_cast<ull>(hash.low));
+}
 
 std::vector<uint8_t> encode_header(const FileHeader& header) {
   flatbuffers::FlatBufferBuilder fbb;
@@ -174,11 +224,13 @@ FileHeader decode_header(std::span<const uint8_t> bytes, uint64_t file_bytes, Cp
   header.own_hash_seed = from.own_hash_seed();
   copy_sections(from, header);
   copy_metadata(from, header, preamble.header_bytes);
+  copy_attributes(from, header);
   if (header.file_bytes != file_bytes)
     fail(SIDBEAM_CORRUPT, "the file has %llu bytes, its header says %llu", static_cast<ull>(file_bytes),
          static_cast<ull>(header.file_bytes));
   check_counts(header);
   check_sections(header, length);
+  check_attributes(header.attributes, header.sections, header.shape.items, file_bytes);
   return header;
 }
 
@@ -222,11 +274,13 @@ IndexHeaderInfo header_info(const FileHeader& header) {
   info.collisions = static_cast<int64_t>(header.collisions);
   info.max_items_per_sid = static_cast<int64_t>(header.max_items_per_sid);
   info.file_bytes = static_cast<int64_t>(header.file_bytes);
-  std::snprintf(info.fingerprint, sizeof info.fingerprint, "%016llx%016llx", static_cast<ull>(header.fingerprint.high),
-                static_cast<ull>(header.fingerprint.low));
+  print_hash(header.fingerprint, info.fingerprint);
   out.codebook = header.codebook;
   out.metadata = header.metadata;
   out.sections = section_infos(header.sections);
+  out.attributes = header.attributes;
+  info.attribute_count = static_cast<int64_t>(header.attributes.size());
+  print_hash(header.attribute_digest, info.attribute_digest);
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "index/attributes/shape.h"
 #include "index/format.h"
 #include "index/index.h"
 #include "support/cpu_target.h"
@@ -27,9 +28,13 @@ struct FileHeader {
   std::string codebook;
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
   uint64_t file_bytes = 0;
-  std::vector<Section> sections;  // in file order; includes unknown optional ones when read
+  std::vector<Section> sections;           // in file order; includes unknown optional ones when read
+  std::vector<AttributeShape> attributes;  // by name, rising
+  Hash128 attribute_digest;
 };
 
+// In hexadecimal, with a NUL.
+void print_hash(const Hash128& hash, char (&out)[33]);
 // The preamble and the FlatBuffer. Their length does not depend on the values of numbers.
 std::vector<uint8_t> encode_header(const FileHeader& header);
 

@@ -140,7 +140,7 @@ void check_sections(FileHeader& header, uint64_t header_end) {
   const std::vector<SectionSpec> expected = sections_of(shape);
   std::vector<bool> seen(expected.size(), false);
   for (const Section& section : header.sections) {
-    if (!is_known(section.spec.kind)) continue;
+    if (!is_known(section.spec.kind) || is_attribute(section.spec.kind)) continue;
     size_t i = 0;
     while (i < expected.size() &&
            (expected[i].kind != section.spec.kind || expected[i].level != section.spec.level || seen[i]))

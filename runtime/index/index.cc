@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/index.h"
 
+#include "index/attributes/sections.h"
 #include "index/header.h"
 #include "support/mapped_file.h"
 #include "support/output_file.h"
@@ -33,6 +34,8 @@ Index make_index(const FileHeader& header, IndexBytes bytes) {
   Index index;
   index.header = header_info(header);
   index.view = view_of(header, bytes.data());
+  for (const AttributeShape& shape : index.header.attributes)
+    index.attributes.push_back(view_of(shape, header.sections, header.shape.items, bytes.data()));
   index.bytes = std::move(bytes);
   return index;
 }

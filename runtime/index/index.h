@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "index/attributes/columns.h"
+#include "index/attributes/shape.h"
 #include "index/views.h"
 #include "sidbeam/index.h"
 #include "support/memory.h"
@@ -28,6 +30,7 @@ struct IndexHeaderInfo {
   std::string codebook;
   std::vector<std::pair<std::string, std::string>> metadata;  // sorted by key
   std::vector<SectionInfo> sections;                          // in file order; includes unknown optional ones
+  std::vector<AttributeShape> attributes;                     // by name, rising
 };
 
 // The bytes of an index, and how to release them.
@@ -81,6 +84,7 @@ struct Index {
   IndexBytes bytes;
   IndexHeaderInfo header;
   IndexView view;
+  Attributes attributes;  // they refer to the header's names
 };
 
 struct FileHeader;

@@ -27,7 +27,15 @@ const char* section_kind_name(uint16_t kind) {
                                            "item_names",
                                            "tail",
                                            "tail_splits",
-                                           "seeded_hash_keys"};
+                                           "seeded_hash_keys",
+                                           "attribute_valid",
+                                           "attribute_integers",
+                                           "attribute_numbers",
+                                           "attribute_bools",
+                                           "attribute_offsets",
+                                           "attribute_codes",
+                                           "dictionary_offsets",
+                                           "dictionary_text"};
   static_assert(sizeof kNames / sizeof kNames[0] == static_cast<size_t>(format::SectionKind::MAX) + 1);
   return kind < sizeof kNames / sizeof kNames[0] ? kNames[kind] : "unknown";
 }
@@ -44,7 +52,8 @@ const char* section_encoding_name(uint16_t encoding) {
                                            "hashed_key",
                                            "interleaved_pairs",
                                            "item_column_tail",
-                                           "wide_item_column_tail"};
+                                           "wide_item_column_tail",
+                                           "f32"};
   static_assert(sizeof kNames / sizeof kNames[0] == static_cast<size_t>(format::Encoding::MAX) + 1);
   return encoding < sizeof kNames / sizeof kNames[0] ? kNames[encoding] : "unknown";
 }

@@ -6,6 +6,9 @@ target_sources(sidbeam_core PRIVATE
   index/header_checks.cc
   index/index.cc
   index/names.cc
+  index/attributes/digest.cc
+  index/attributes/sections.cc
+  index/attributes/shape.cc
   index/arrow/arrays.cc
   index/arrow/columns.cc
   index/arrow/ids.cc
@@ -13,16 +16,20 @@ target_sources(sidbeam_core PRIVATE
   index/arrow/sids.cc
   index/arrow/stream.cc
   index/build/arrow.cc
+  index/build/attribute_scan.cc
+  index/build/attributes.cc
   index/build/builder.cc
   index/build/catalogue.cc
   index/build/column_digests.cc
   index/build/emit.cc
+  index/build/emit_attributes.cc
   index/build/emit_hash.cc
   index/build/emit_tail.cc
   index/build/plan.cc
   index/build/radix.cc
   index/build/scan.cc
   index/build/sorted.cc
+  index/build/strings.cc
   index/read/children.cc
   index/read/item_lists.cc
   index/read/items.cc
@@ -52,6 +59,7 @@ target_sources(sidbeam_core PRIVATE
   index/verify/section_sums.cc
   index/verify/sid_edges.cc
   index/verify/verify.cc
+  index/verify/verify_attributes.cc
   index/verify/verify_hash.cc
   index/verify/verify_items.cc
   index/verify/verify_sids.cc

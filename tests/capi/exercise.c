@@ -61,6 +61,34 @@ static void read_items(exercise* e) {
   }
 }
 
+static void read_attribute(exercise* e, int64_t attribute) {
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  const int64_t rows = e->info.items < MOST ? e->info.items : MOST;
+  int64_t values[MOST], offsets[MOST + 1], found = -1, bytes = 0;
+  float numbers[MOST];
+  uint8_t valid[MOST];
+  const char* text = NULL;
+  if (!tried(e, sidbeam_index_get_attribute(e->index, attribute, &info, NULL))) return;
+  (void)tried(e, sidbeam_index_find_attribute(e->index, info.name, &found, NULL));
+  e->broken += found != attribute;
+  for (int at_end = 0; at_end < 2; ++at_end) {
+    const int64_t first = at_end ? e->info.items - rows : 0;
+    (void)tried(e, sidbeam_index_attribute_integers(e->index, attribute, first, rows, values, valid, NULL));
+    (void)tried(e, sidbeam_index_attribute_numbers(e->index, attribute, first, rows, numbers, valid, NULL));
+    if (!tried(e, sidbeam_index_attribute_lists(e->index, attribute, first, rows, offsets, 0, NULL, valid, NULL)))
+      continue;
+    int64_t* codes = malloc((size_t)(offsets[rows] + 1) * sizeof *codes);
+    if (codes != NULL)
+      (void)tried(e, sidbeam_index_attribute_lists(e->index, attribute, first, rows, offsets, offsets[rows], codes,
+                                                   valid, NULL));
+    free(codes);
+  }
+  for (int64_t code = 0; code < info.distinct && code < MOST; ++code) {
+    if (!tried(e, sidbeam_index_attribute_string(e->index, attribute, code, &text, &bytes, NULL))) continue;
+    for (int64_t i = 0; i < bytes; ++i) e->sink += text[i];
+  }
+}
+
 static void look_up_sids(exercise* e) {
   for (int64_t ordinal = 0; ordinal < e->info.sids && ordinal < MOST; ++ordinal) {
     int32_t codes[64], length = 0;
@@ -302,6 +330,7 @@ int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t nois
   if (!tried(&e, sidbeam_index_get_info(index, &e.info, NULL))) return 1;
   read_header(&e);
   read_items(&e);
+  for (int64_t i = 0; i < e.info.attribute_count; ++i) read_attribute(&e, i);
   look_up_sids(&e);
   walk_children(&e, prefix, 0);
   for (int32_t l = 0; l < e.info.levels; ++l) widest = e.info.codes[l] > widest ? e.info.codes[l] : widest;

@@ -43,10 +43,29 @@ static sidbeam_status add_arrow(script* s) {
   return sidbeam_builder_add_arrow(s->builder, &stream, &config, NULL, s->error);
 }
 
+/* Strings for the rows of the last add, one by one and in lists. */
+static sidbeam_status set_attributes(script* s, int64_t count) {
+  static const int64_t offsets[8] = {0, 1, 2, 3, 4, 5, 6, 7}, codes[7] = {1, 0, 1, 0, 0, 0, 0};
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  column.name = "an attribute of strings";
+  column.text = "abcdefg";
+  column.offsets = offsets;
+  TRY(sidbeam_builder_set_attribute(s->builder, &column, count, s->error));
+  column.name = "an attribute of lists of them";
+  column.lists = offsets;
+  column.codes = codes;
+  column.string_count = 2;
+  return sidbeam_builder_set_attribute(s->builder, &column, count, s->error);
+}
+
 static sidbeam_status build(script* s, const catalogue* from) {
   const sidbeam_builder_config config = builder_config(from, ALL_KINDS);
   TRY(sidbeam_builder_create(s->runtime, &config, &s->builder, s->error));
+  TRY(sidbeam_builder_declare_attribute(s->builder, "an attribute of strings", SIDBEAM_ATTRIBUTE_STRING, s->error));
+  TRY(sidbeam_builder_declare_attribute(s->builder, "an attribute of lists of them", SIDBEAM_ATTRIBUTE_STRING_LIST,
+                                        s->error));
   TRY(add_all(s->builder, from, s->error));
+  TRY(set_attributes(s, from->count));
   TRY(add_arrow(s));
   TRY(sidbeam_builder_set_metadata(s->builder, "a key longer than any small string", "and a value", s->error));
   TRY(sidbeam_builder_plan(s->builder, &s->plan, s->error));

@@ -42,10 +42,12 @@ static struct {
   sidbeam_relaxed_draw_args relaxed_draw_args;
   sidbeam_relaxed_verify_args relaxed_verify_args;
   sidbeam_relaxed_beams relaxed_beams;
+  sidbeam_attribute_column attribute_column;
   sidbeam_plan_info plan_info;
   sidbeam_arrow_info arrow_info;
   sidbeam_index_info index_info;
   sidbeam_section_info section_info;
+  sidbeam_attribute_info attribute_info;
   sidbeam_upload_info upload_info;
   sidbeam_filter_info filter_info;
   sidbeam_constraint_info constraint_info;
@@ -105,6 +107,9 @@ static void fill_inputs(void) {
   w.device_allocator.allocate = allocate_there, w.device_allocator.release = release_there;
   w.runtime_config = (sidbeam_runtime_config)SIDBEAM_RUNTIME_CONFIG_INIT;
   w.builder_config = builder_config(&small, ALL_KINDS);
+  w.attribute_column = (sidbeam_attribute_column)SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  w.attribute_column.name = "price";
+  w.attribute_column.integers = small.ids;
   w.arrow_config = (sidbeam_arrow_config)SIDBEAM_ARROW_CONFIG_INIT;
   w.open_config = (sidbeam_open_config)SIDBEAM_OPEN_CONFIG_INIT;
   w.upload_config = (sidbeam_upload_config)SIDBEAM_UPLOAD_CONFIG_INIT;
@@ -138,6 +143,7 @@ static void fill_outputs(void) {
   w.arrow_info = (sidbeam_arrow_info)SIDBEAM_ARROW_INFO_INIT;
   w.index_info = (sidbeam_index_info)SIDBEAM_INDEX_INFO_INIT;
   w.section_info = (sidbeam_section_info)SIDBEAM_SECTION_INFO_INIT;
+  w.attribute_info = (sidbeam_attribute_info)SIDBEAM_ATTRIBUTE_INFO_INIT;
   w.upload_info = (sidbeam_upload_info)SIDBEAM_UPLOAD_INFO_INIT;
   w.filter_info = (sidbeam_filter_info)SIDBEAM_FILTER_INFO_INIT;
   w.constraint_info = (sidbeam_constraint_info)SIDBEAM_CONSTRAINT_INFO_INIT;
@@ -162,12 +168,22 @@ static void decide_all(void) {
   CHECK_OK(sidbeam_disc_add(w.disc, &draws, &err));
 }
 
+/* A builder of `small` with an attribute that has no values yet. */
+static sidbeam_builder* with_attribute(void) {
+  sidbeam_builder* builder = NULL;
+  CHECK_OK(sidbeam_builder_create(w.runtime, &w.builder_config, &builder, &err));
+  CHECK_OK(sidbeam_builder_declare_attribute(builder, "price", SIDBEAM_ATTRIBUTE_I64, &err));
+  CHECK_OK(add_all(builder, &small, &err));
+  return builder;
+}
+
 void prepare(void) {
   setenv("SIDBEAM_CUDA_LIBRARY", "/nowhere/libsidbeam_cuda.so.1", 1);
   memcpy(w.row, halving, sizeof w.row);
   w.path = temporary_path("structs.sidx");
   w.runtime = make_runtime();
-  sidbeam_builder* builder = make_builder(&small, ALL_KINDS);
+  w.builder_config = builder_config(&small, ALL_KINDS);
+  sidbeam_builder* builder = with_attribute();
   CHECK_OK(sidbeam_builder_plan(builder, &w.plan, &err));
   CHECK_OK(sidbeam_builder_write(builder, w.path, &err));
   CHECK_OK(sidbeam_builder_finish(builder, &w.index, &err));
@@ -249,6 +265,12 @@ static sidbeam_status read_arrow(const sidbeam_arrow_config* config, sidbeam_arr
   sidbeam_builder_destroy(builder);
   return status;
 }
+static sidbeam_status set_attribute(void* given) {
+  sidbeam_builder* builder = with_attribute();
+  const sidbeam_status status = sidbeam_builder_set_attribute(builder, given, small.count, &err);
+  sidbeam_builder_destroy(builder);
+  return status;
+}
 TAKER(add_arrow, read_arrow(given, NULL))
 TAKER(arrow_inspect_config, read_arrow(given, &w.arrow_info))
 TAKER(arrow_inspect, read_arrow(NULL, given))
@@ -299,6 +321,7 @@ TAKER(plan_get_section, sidbeam_plan_get_section(w.plan, 1, given, &err))
 TAKER(index_get_info, sidbeam_index_get_info(w.index, given, &err))
 TAKER(index_peek, sidbeam_index_peek(w.path, 0, NULL, NULL, NULL, given, &err))
 TAKER(index_get_section, sidbeam_index_get_section(w.index, 1, given, &err))
+TAKER(index_get_attribute, sidbeam_index_get_attribute(w.index, 0, given, &err))
 TAKER(index_get_upload, sidbeam_index_get_upload(w.index, 0, given, &err))
 TAKER(constraint_get_info, sidbeam_constraint_get_info(w.constraint, given, &err))
 TAKER(session_get_beams, sidbeam_session_get_beams(w.session, given, &err))
@@ -321,6 +344,7 @@ const subject subjects[] = {
     {"sidbeam_runtime_config", INPUT, &w.runtime_config, runtime_create, SIDBEAM_OK, 0, NULL},
     {"sidbeam_builder_config", INPUT, &w.builder_config, builder_create, SIDBEAM_OK, 0, NULL},
     {"sidbeam_builder_config", INPUT, &w.builder_config, plan_estimate, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_attribute_column", INPUT, &w.attribute_column, set_attribute, SIDBEAM_OK, 0, NULL},
     {"sidbeam_arrow_config", INPUT, &w.arrow_config, add_arrow, SIDBEAM_OK, 0, NULL},
     {"sidbeam_arrow_config", INPUT, &w.arrow_config, arrow_inspect_config, SIDBEAM_OK, 0, NULL},
     {"sidbeam_open_config", INPUT, &w.open_config, index_open, SIDBEAM_OK, 0, NULL},
@@ -359,6 +383,7 @@ const subject subjects[] = {
     {"sidbeam_index_info", OUTPUT, &w.index_info, index_peek, SIDBEAM_OK, 0, NULL},
     {"sidbeam_section_info", OUTPUT, &w.section_info, index_get_section, SIDBEAM_OK, 0, NULL},
     {"sidbeam_section_info", OUTPUT, &w.section_info, plan_get_section, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_attribute_info", OUTPUT, &w.attribute_info, index_get_attribute, SIDBEAM_OK, 0, NULL},
     {"sidbeam_upload_info", OUTPUT, &w.upload_info, index_get_upload, SIDBEAM_OK, 1, NULL},
     {"sidbeam_filter_info", OUTPUT, &w.filter_info, filter_get_info, SIDBEAM_OK, 0, NULL},
     {"sidbeam_constraint_info", OUTPUT, &w.constraint_info, constraint_get_info, SIDBEAM_OK, 0, NULL},

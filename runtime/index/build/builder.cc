@@ -9,7 +9,10 @@
 #include <optional>
 #include <string>
 
+#include "index/attributes/digest.h"
+#include "index/attributes/sections.h"
 #include "index/build/arrow.h"
+#include "index/build/attribute_scan.h"
 #include "index/build/catalogue.h"
 #include "index/build/column_digests.h"
 #include "index/build/emit.h"
@@ -84,6 +87,7 @@ struct BuilderState {
     check_open();
     if (pairs.count < 0)
       fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected 0 or more", static_cast<ll>(pairs.count));
+    catalogue.last_added = catalogue.rows;
     if (pairs.count == 0) return;
     if (pairs.codes == nullptr)
       fail(SIDBEAM_INVALID_ARGUMENT, "codes is NULL, expected %lld rows", static_cast<ll>(pairs.count));
@@ -95,6 +99,7 @@ struct BuilderState {
     closed = true;
     if (scan) return;
     if (!sorted) {
+      catalogue.attributes.complete(catalogue.rows);
       const int64_t added = catalogue.bytes();
       need_memory(added + most_bytes_to_sort(catalogue.layout, catalogue.rows, threads));
       sorted = sort_catalogue(catalogue, config, threads);
@@ -102,6 +107,7 @@ struct BuilderState {
       catalogue.release_words();
     }
     LevelScan counted = scan_levels(catalogue, *sorted, config, threads);
+    attributes = scan_attributes(catalogue, *sorted, threads);
     digests = column_digests(*sorted, config, target, threads);
     scan = std::move(counted);
   }
@@ -115,13 +121,22 @@ struct BuilderState {
     header.codebook = codebook;
     for (const auto& [key, value] : metadata) header.metadata.emplace_back(key, value);
     for (const SectionSpec& spec : sections_of(header.shape)) header.sections.push_back({spec, 0, 0});
+    if (!attributes.empty()) header.minor = kAttributesMinor;
+    for (const AttributeScan& attribute : attributes) {
+      header.attributes.push_back(attribute.shape);
+      header.attributes.back().first_section = static_cast<uint32_t>(header.sections.size());
+      for (const SectionSpec& spec : attribute_sections(attribute.shape, header.shape.items))
+        header.sections.push_back({spec, 0, 0});
+    }
     header_bytes = encode_header(header).size();
     header.file_bytes = place_sections(header_bytes - sizeof(Preamble), header.sections);
     return header;
   }
 
   int64_t peak(uint64_t file_bytes) const {
-    return std::max(sort_peak, catalogue.bytes() + sorted->bytes() + static_cast<int64_t>(file_bytes));
+    int64_t scanned = 0;
+    for (const AttributeScan& attribute : attributes) scanned += attribute.bytes();
+    return std::max(sort_peak, catalogue.bytes() + sorted->bytes() + scanned + static_cast<int64_t>(file_bytes));
   }
 
   void need_memory(int64_t bytes) const {
@@ -132,7 +147,7 @@ struct BuilderState {
 
   // Writes the whole file to `base`, which has room for header.file_bytes.
   void fill(FileHeader& header, uint8_t* base) {
-    emit_sections(catalogue, *sorted, *scan, header, base, config, threads);
+    emit_sections(catalogue, *sorted, *scan, attributes, header, base, config, threads);
     zero_padding(header, header_bytes, base);
     hash(header, base);
     const std::vector<uint8_t> encoded = encode_header(header);
@@ -152,6 +167,7 @@ struct BuilderState {
     }
     std::stable_sort(longest_first.begin(), longest_first.end(),
                      [](const Section* a, const Section* b) { return a->spec.length > b->spec.length; });
+    std::vector<Hash128> hashes(header.sections.size());  // of attributes
     Progress progress(config, SIDBEAM_PHASE_CHECKSUM, bytes);
     parallel_for(threads, static_cast<int64_t>(longest_first.size()) + 1, [&](int64_t task) {
       if (task == 0) {
@@ -159,10 +175,19 @@ struct BuilderState {
         return;
       }
       Section& section = *longest_first[static_cast<size_t>(task) - 1];
-      section.checksum = xxh3_64(header.target, base + section.offset, section.spec.length);
+      if (is_attribute(section.spec.kind)) {
+        Stream128 stream(header.target);
+        stream.add(base + section.offset, section.spec.length);
+        section.checksum = stream.value_64();
+        hashes[static_cast<size_t>(&section - header.sections.data())] = stream.value();
+      } else {
+        section.checksum = xxh3_64(header.target, base + section.offset, section.spec.length);
+      }
       progress.advance(static_cast<int64_t>(section.spec.length));
     });
     progress.advance(0);  // reports the progress of other threads since this thread's last call
+    if (!header.attributes.empty())
+      header.attribute_digest = attribute_digest(header.attributes, header.shape.items, hashes);
   }
 
   sidbeam_builder_config config;
@@ -177,6 +202,7 @@ struct BuilderState {
   std::optional<SortedCatalogue> sorted;  // once set, the catalogue has no words
   int64_t sort_peak = 0;                  // peak memory of the sort
   std::optional<LevelScan> scan;
+  std::vector<AttributeScan> attributes;
   std::vector<Hash128> digests;  // one per column
   size_t header_bytes = 0;       // preamble and header
 };
@@ -217,7 +243,28 @@ void Builder::add_named(const int32_t* codes, const int32_t* lengths, int64_t co
 
 int64_t Builder::add_arrow(arrow::Stream& stream, const sidbeam_arrow_config& config) {
   state_->check_open();
-  return sidbeam::add_arrow(state_->catalogue, stream, config, state_->threads);
+  const int64_t before = state_->catalogue.rows;
+  const int64_t pairs = sidbeam::add_arrow(state_->catalogue, stream, config, state_->threads);
+  state_->catalogue.last_added = before;
+  return pairs;
+}
+
+void Builder::declare_attribute(const char* name, int32_t type) {
+  state_->check_open();
+  if (state_->catalogue.rows > 0)
+    fail(SIDBEAM_BAD_STATE, "%lld rows were added: attributes are declared before the first",
+         static_cast<ll>(state_->catalogue.rows));
+  state_->catalogue.attributes.declare(name, type);
+}
+
+void Builder::set_attribute(const sidbeam_attribute_column& column, int64_t count) {
+  state_->check_open();
+  Catalogue& catalogue = state_->catalogue;
+  if (column.name == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "column.name is NULL, expected a name");
+  if (count != catalogue.rows - catalogue.last_added)
+    fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%.128s': count is %lld, expected %lld, the rows of the last add",
+         column.name, static_cast<ll>(count), static_cast<ll>(catalogue.rows - catalogue.last_added));
+  catalogue.attributes.set(column, catalogue.last_added, count);
 }
 
 void Builder::set_metadata(const char* key, const char* value) {

@@ -27,6 +27,8 @@ class Builder {
   void add_named(const int32_t* codes, const int32_t* lengths, int64_t count, const char* id_bytes,
                  const int64_t* id_offsets, const int64_t* priorities);
   int64_t add_arrow(arrow::Stream& stream, const sidbeam_arrow_config& config);
+  void declare_attribute(const char* name, int32_t type);
+  void set_attribute(const sidbeam_attribute_column& column, int64_t count);
   void set_metadata(const char* key, const char* value);
   Plan plan();
   void write(const char* path);

@@ -92,14 +92,15 @@ Catalogue::Catalogue(const sidbeam_builder_config& config, const Allocator& call
       id_type(static_cast<IdType>(config.id_type)),
       ids(caller),
       names(caller),
-      priorities(caller) {
+      name_text(caller),
+      priorities(caller),
+      attributes(caller) {
   for (int w = 0; w < layout.words; ++w) words.emplace_back(caller);
 }
 
 int64_t Catalogue::bytes() const {
-  int64_t sum = ids.bytes() + names.bytes() + priorities.bytes();
+  int64_t sum = ids.bytes() + names.bytes() + name_text.bytes() + priorities.bytes() + attributes.bytes();
   for (const auto& word : words) sum += word.bytes();
-  for (const auto& chunk : name_chunks) sum += chunk.bytes();
   return sum;
 }
 
@@ -213,23 +214,9 @@ void Catalogue::pack_read(const Pairs& pairs, int64_t begin, int64_t end) {
   }
 }
 
-// A place for the names of one call, next to each other, so that each name is a plain string_view.
-char* Catalogue::room_for_names(int64_t bytes) {
-  if (bytes > name_room_ || name_chunks.empty()) {
-    constexpr int64_t kLeast = 4096, kMost = int64_t{1} << 26;
-    const int64_t last = name_chunks.empty() ? 0 : name_chunks.back().size();
-    name_chunks.reserve(name_chunks.size() + 1);
-    name_chunks.push_back(Buffer<char>(allocator, std::max(bytes, std::clamp(2 * last, kLeast, kMost))));
-    name_room_ = name_chunks.back().size();
-  }
-  char* const to = name_chunks.back().end() - name_room_;
-  name_room_ -= bytes;
-  return to;
-}
-
 void Catalogue::copy_names(const Pairs& pairs) {
   const int64_t first = pairs.id_offsets[0], bytes = pairs.id_offsets[pairs.count] - first;
-  char* const to = room_for_names(bytes);
+  char* const to = name_text.take(bytes);
   if (bytes > 0) std::memcpy(to, pairs.id_bytes + first, static_cast<size_t>(bytes));
   for (int64_t i = 0; i < pairs.count; ++i) {
     const auto length = static_cast<size_t>(pairs.id_offsets[i + 1] - pairs.id_offsets[i]);
@@ -240,7 +227,7 @@ void Catalogue::copy_names(const Pairs& pairs) {
 void Catalogue::copy_scattered_names(const Pairs& pairs) {
   int64_t bytes = 0;
   for (int64_t i = 0; i < pairs.count; ++i) bytes += static_cast<int64_t>(pairs.names[i].size());
-  char* to = room_for_names(bytes);
+  char* to = name_text.take(bytes);
   for (int64_t i = 0; i < pairs.count; ++i) {
     const std::string_view name = pairs.names[i];
     if (!name.empty()) std::memcpy(to, name.data(), name.size());
@@ -253,8 +240,8 @@ void Catalogue::rewind(const Mark& to) {
   rows = to.rows;
   has_ids = to.has_ids;
   has_priorities = to.has_priorities;
-  while (name_chunks.size() > to.name_chunks) name_chunks.pop_back();
-  name_room_ = to.name_room;
+  name_text.rewind(to.name_text);
+  attributes.rewind(rows);
 }
 
 void Catalogue::add(const Pairs& pairs, int threads) {

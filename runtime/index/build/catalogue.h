@@ -8,77 +8,13 @@
 #include <string_view>
 #include <vector>
 
+#include "index/build/attributes.h"
+#include "index/build/chunked_array.h"
+#include "index/build/strings.h"
 #include "index/views.h"
 #include "sidbeam/builder.h"
-#include "support/mapped_file.h"
-#include "support/memory.h"
 
 namespace sidbeam {
-
-// Allocates a buffer on huge pages where the system has them: page faults on small pages would take a good part of a
-// build.
-template <class T>
-Buffer<T> large_buffer(const Allocator& allocator, int64_t count) {
-  Buffer<T> buffer(allocator, count);
-  advise_huge_pages(buffer.data(), buffer.bytes());
-  return buffer;
-}
-
-// An array that grows in chunks, the first of which double in size. Growing copies nothing, and an element is found by
-// arithmetic.
-template <class T>
-class ChunkedArray {
- public:
-  explicit ChunkedArray(const Allocator& allocator) : allocator_(allocator) {}
-
-  // Makes room for `count` elements in total; existing ones stay where they are.
-  void reserve(int64_t count) {
-    while (capacity_ < count) {
-      chunks_.reserve(chunks_.size() + 1);
-      chunks_.push_back(large_buffer<T>(allocator_, chunk_size(chunks_.size())));
-      capacity_ += chunks_.back().size();
-    }
-  }
-  // The capacity after reserve(count). It does not depend on how many calls of reserve() led there.
-  static int64_t capacity_for(int64_t count) {
-    int64_t capacity = 0;
-    for (size_t chunk = 0; capacity < count && chunk <= kDoublings; ++chunk) capacity += chunk_size(chunk);
-    return capacity < count ? capacity + (count - capacity + kLargest - 1) / kLargest * kLargest : capacity;
-  }
-  T& operator[](int64_t i) {
-    const Place place = place_of(i);
-    return chunks_[place.chunk][place.offset];
-  }
-  const T& operator[](int64_t i) const { return const_cast<ChunkedArray&>(*this)[i]; }
-  int64_t bytes() const { return capacity_ * static_cast<int64_t>(sizeof(T)); }
-  bool empty() const { return capacity_ == 0; }
-  // How many elements are contiguous from i on.
-  int64_t run(int64_t i) const {
-    const Place place = place_of(i);
-    return chunks_[place.chunk].size() - place.offset;
-  }
-
- private:
-  static constexpr int64_t kFirst = 1024, kLargest = int64_t{1} << 22;  // elements per chunk
-  static constexpr size_t kDoublings = 12;
-  static_assert(kFirst << kDoublings == kLargest);
-  static int64_t chunk_size(size_t chunk) { return kFirst << (chunk < kDoublings ? chunk : kDoublings); }
-
-  struct Place {
-    size_t chunk;
-    int64_t offset;
-  };
-  static Place place_of(int64_t i) {
-    const auto shifted = static_cast<uint64_t>(i + kFirst);
-    if (shifted >= kLargest) return {kDoublings + shifted / kLargest - 1, static_cast<int64_t>(shifted % kLargest)};
-    const int chunk = std::countl_zero(static_cast<uint64_t>(kFirst)) - std::countl_zero(shifted);
-    return {static_cast<size_t>(chunk), i + kFirst - (kFirst << chunk)};
-  }
-
-  Allocator allocator_;
-  std::vector<Buffer<T>> chunks_;
-  int64_t capacity_ = 0;
-};
 
 // The place of each level's code in a key of 64-bit words. Level 0 takes the highest bits of word 0 and no code
 // straddles words, so comparing keys word by word compares the SIDs.
@@ -135,10 +71,9 @@ struct Catalogue {
   struct Mark {
     int64_t rows;
     bool has_ids, has_priorities;
-    size_t name_chunks;
-    int64_t name_room;
+    TextRoom::Mark name_text;
   };
-  Mark mark() const { return {rows, has_ids, has_priorities, name_chunks.size(), name_room_}; }
+  Mark mark() const { return {rows, has_ids, has_priorities, name_text.mark()}; }
   void rewind(const Mark& to);
 
   // Frees the keys, which are redundant after the sort.
@@ -156,9 +91,11 @@ struct Catalogue {
   bool has_priorities = false;                // some priority may be other than 0
   std::vector<ChunkedArray<uint64_t>> words;  // one array per word of the key
   ChunkedArray<int64_t> ids;
-  ChunkedArray<std::string_view> names;  // views into name_chunks
-  std::vector<Buffer<char>> name_chunks;
+  ChunkedArray<std::string_view> names;  // views into name_text
+  TextRoom name_text;
   ChunkedArray<int64_t> priorities;
+  int64_t last_added = 0;  // the first row of the last call of the caller's
+  AttributeColumns attributes;
 
  private:
   void check_ids(const Pairs& pairs) const;
@@ -167,11 +104,8 @@ struct Catalogue {
   void pack_row(const Pairs& pairs, int64_t i, int64_t row);
   void pack(const Pairs& pairs, int64_t begin, int64_t end, int64_t first);
   void pack_read(const Pairs& pairs, int64_t begin, int64_t end);
-  char* room_for_names(int64_t bytes);
   void copy_names(const Pairs& pairs);
   void copy_scattered_names(const Pairs& pairs);
-
-  int64_t name_room_ = 0;  // unused bytes at the end of the last chunk of names
 };
 
 }  // namespace sidbeam

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "index/build/emit_attributes.h"
 #include "index/build/emit_hash.h"
 #include "index/build/emit_tail.h"
 #include "index/build/progress.h"
+#include "index/build/uint_out.h"
 #include "index/trie.h"
 #include "support/parallel.h"
 
@@ -14,23 +16,6 @@ namespace sidbeam {
 namespace {
 
 using format::SectionKind;
-
-// Writes an array of unsigned integers of 2, 4 or 8 bytes each; UintArray reads it.
-struct UintOut {
-  uint8_t* data = nullptr;
-  uint64_t width = 0;
-
-  explicit operator bool() const { return data != nullptr; }
-  void set(uint64_t i, uint64_t value) const {
-    if (width == 2) {
-      reinterpret_cast<uint16_t*>(data)[i] = static_cast<uint16_t>(value);
-    } else if (width == 4) {
-      reinterpret_cast<uint32_t*>(data)[i] = static_cast<uint32_t>(value);
-    } else {
-      reinterpret_cast<uint64_t*>(data)[i] = value;
-    }
-  }
-};
 
 struct Emission {
   const Catalogue& catalogue;
@@ -315,18 +300,20 @@ void emit_ids(const Emission& emission, int threads, Progress& progress) {
 
 }  // namespace
 
-void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const LevelScan& scan, FileHeader& header,
-                   uint8_t* base, const sidbeam_builder_config& config, int threads) {
+void emit_sections(const Catalogue& catalogue, const SortedCatalogue& sorted, const LevelScan& scan,
+                   const std::vector<AttributeScan>& attributes, FileHeader& header, uint8_t* base,
+                   const sidbeam_builder_config& config, int threads) {
   const Shape& shape = header.shape;
   const std::vector<Section>& sections = header.sections;
   const Emission emission{catalogue, sorted, scan, sections, base, view_of(header, base)};
   const int tail = shape.tail_level > 0 ? 1 : 0;
   const int passes = shape.trie * (shape.csr_levels() + tail) + shape.levels * shape.columns + shape.hash;
-  Progress progress(config, SIDBEAM_PHASE_EMIT, sorted.sids * passes + sorted.items);
+  Progress progress(config, SIDBEAM_PHASE_EMIT, sorted.sids * passes + sorted.items * (1 + std::ssize(attributes)));
   if (shape.trie) emit_all_tries(emission, threads, progress);
   if (tail != 0) emit_tail(sorted, scan, sections, base, threads, progress);
   if (shape.columns) emit_columns(emission, threads, progress);
   if (shape.id_type != IdType::kString) emit_ids(emission, threads, progress);
+  emit_attributes(catalogue, sorted, attributes, header, base, threads, progress);
   // Runs on this thread, which reports progress: it takes long and cannot be divided.
   if (shape.hash) emit_hash(sorted, header, base, progress);
   // Each of these parts is one task.

@@ -46,17 +46,37 @@ int compare_ids(const Catalogue& catalogue, uint64_t a, uint64_t b) {
   return i < j ? -1 : 1;
 }
 
+// Two rows of the same SID and item, and the attribute in which they differ, if there is one.
+struct Difference {
+  const AttributeColumn* attribute = nullptr;
+  Record rows[2] = {};
+};
+
+// Of records with the same id, which lie together, the first stays and gets the attributes of the others. Returns the
+// end of those that are left.
+Record* merge_pairs(Catalogue& catalogue, Record* group, Record* end, Difference& difference) {
+  Record* kept = group;
+  for (Record* next = group + 1; next < end; ++next) {
+    if (compare_ids(catalogue, kept->row, next->row) != 0) {
+      *++kept = *next;
+      continue;
+    }
+    const AttributeColumn* differing =
+        catalogue.attributes.merge(static_cast<int64_t>(kept->row), static_cast<int64_t>(next->row));
+    if (differing != nullptr) difference = {differing, {*kept, *next}};
+  }
+  return kept + 1;
+}
+
 // Sorts the records of one SID. Of records with the same id, only the one with the highest priority stays. Returns how
 // many are left.
-int64_t order_items(const Catalogue& catalogue, Record* group, int64_t count) {
+int64_t order_items(Catalogue& catalogue, Record* group, int64_t count, Difference& difference) {
   const auto priority = [&](const Record& record) { return catalogue.priority(static_cast<int64_t>(record.row)); };
   std::sort(group, group + count, [&](const Record& a, const Record& b) {
     const int order = compare_ids(catalogue, a.row, b.row);
     return order != 0 ? order < 0 : priority(a) > priority(b);
   });
-  Record* end = std::unique(group, group + count, [&](const Record& a, const Record& b) {
-    return compare_ids(catalogue, a.row, b.row) == 0;
-  });
+  Record* end = merge_pairs(catalogue, group, group + count, difference);
   if (catalogue.has_priorities) {
     std::sort(group, end, [&](const Record& a, const Record& b) {
       const int64_t p = priority(a), q = priority(b);
@@ -73,15 +93,17 @@ struct Settled {
   int64_t collisions = 0, max_items = 0;
   bool failed = false;
   Record first_items[2] = {};  // of the first SID with several items, if that is an error
+  Difference difference;       // likewise
 };
 
 // Resolves records [0, count): moves those that stay to the front, and marks each item that is not its SID's first.
-Settled settle(const Catalogue& catalogue, const sidbeam_builder_config& config, Record* records, int64_t count) {
+Settled settle(Catalogue& catalogue, const sidbeam_builder_config& config, Record* records, int64_t count) {
   Settled out;
   for (int64_t group = 0; group < count;) {
     int64_t end = group + 1;
     while (end < count && same_sid(catalogue, records[group], records[end])) ++end;
-    int64_t kept = end - group == 1 ? 1 : order_items(catalogue, records + group, end - group);
+    int64_t kept = end - group == 1 ? 1 : order_items(catalogue, records + group, end - group, out.difference);
+    if (out.difference.attribute != nullptr) return out;
     out.merged += end - group - kept;
     if (kept > 1 && config.collisions == SIDBEAM_COLLISIONS_ERROR) {
       out.failed = true;
@@ -137,16 +159,21 @@ void format_id(const Catalogue& catalogue, uint64_t row, char (&out)[80]) {
   }
 }
 
-[[noreturn]] void collision(const Catalogue& catalogue, const Record& a, const Record& b) {
+std::string format_sid(const Catalogue& catalogue, uint64_t row) {
   const KeyLayout& layout = catalogue.layout;
   std::string sid;
   for (int l = 0; l < layout.levels && sid.size() < 200; ++l) {
     const auto& word = catalogue.words[static_cast<size_t>(layout.place[l].word)];
-    const uint32_t code = layout.code(l, word[static_cast<int64_t>(a.row)]);
+    const uint32_t code = layout.code(l, word[static_cast<int64_t>(row)]);
     if (layout.variable_length && code == layout.codes[l]) break;
     if (l > 0) sid += ',';
     sid += std::to_string(code);
   }
+  return sid;
+}
+
+[[noreturn]] void collision(const Catalogue& catalogue, const Record& a, const Record& b) {
+  const std::string sid = format_sid(catalogue, a.row);
   char id_a[80], id_b[80];
   format_id(catalogue, a.row, id_a);
   format_id(catalogue, b.row, id_b);
@@ -154,8 +181,21 @@ void format_id(const Catalogue& catalogue, uint64_t row, char (&out)[80]) {
        static_cast<unsigned long long>(a.row), id_b, static_cast<unsigned long long>(b.row));
 }
 
+[[noreturn]] void differing(const Catalogue& catalogue, const Difference& difference) {
+  const uint64_t a = difference.rows[0].row, b = difference.rows[1].row;
+  const AttributeColumn& column = *difference.attribute;
+  char id[80];
+  format_id(catalogue, a, id);
+  fail(SIDBEAM_INVALID_ARGUMENT,
+       "attribute '%s' of the item %s with the SID %s is %s in row %llu and %s in row %llu, expected the same value in "
+       "both, or null in one",
+       column.name.c_str(), id, format_sid(catalogue, a).c_str(), column.text(static_cast<int64_t>(a)).c_str(),
+       static_cast<unsigned long long>(a), column.text(static_cast<int64_t>(b)).c_str(),
+       static_cast<unsigned long long>(b));
+}
+
 // Sorts, settles and lays out every part.
-std::vector<Settled> settle_all(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
+std::vector<Settled> settle_all(Catalogue& catalogue, const sidbeam_builder_config& config, int threads,
                                 const std::vector<SortPart>& parts, SortedCatalogue& out, Progress& progress) {
   std::vector<Settled> settled(parts.size());
   sort_parts(catalogue, threads, parts, out.words[0], out.rows, [&](size_t i, Record* records) {
@@ -166,6 +206,7 @@ std::vector<Settled> settle_all(const Catalogue& catalogue, const sidbeam_builde
     progress.advance(parts[i].size());
   });
   for (const Settled& part : settled) {
+    if (part.difference.attribute != nullptr) differing(catalogue, part.difference);
     if (part.failed) collision(catalogue, part.first_items[0], part.first_items[1]);
   }
   return settled;
@@ -226,7 +267,7 @@ int64_t most_bytes_to_sort(const KeyLayout& layout, int64_t rows, int threads) {
   return sorted_bytes(layout, rows) + std::max(most_sort_bytes(rows, threads), checked_bytes(rows, 8));
 }
 
-SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads) {
+SortedCatalogue sort_catalogue(Catalogue& catalogue, const sidbeam_builder_config& config, int threads) {
   SortedCatalogue out(catalogue.layout);
   const Allocator& allocator = catalogue.allocator;
   const int64_t rows = catalogue.rows;

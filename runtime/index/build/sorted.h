@@ -45,8 +45,9 @@ struct SortedCatalogue {
   Buffer<uint64_t> rows;         // [items] the row in the catalogue
 };
 
-// Sorts a catalogue and merges duplicates. Leaves the catalogue unchanged.
-SortedCatalogue sort_catalogue(const Catalogue& catalogue, const sidbeam_builder_config& config, int threads);
+// Sorts a catalogue and merges duplicates. Leaves the catalogue unchanged, except that the row which is kept of those
+// that merge gets the attributes that it lacks from the others.
+SortedCatalogue sort_catalogue(Catalogue& catalogue, const sidbeam_builder_config& config, int threads);
 
 // The memory of a sorted catalogue of `rows` rows, and the most memory that sort_catalogue() takes.
 int64_t sorted_bytes(const KeyLayout& layout, int64_t rows);

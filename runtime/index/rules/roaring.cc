@@ -183,7 +183,7 @@ void take_container(Reader& reader, const Header& header, uint32_t i, uint64_t i
 }  // namespace
 
 RowBits rows_from_roaring(std::span<const uint8_t> bytes, uint64_t items, const Allocator& allocator) {
-  RowBits bits = RowBits::zeroed(allocator, static_cast<int64_t>(row_words(items)));
+  RowBits bits = RowBits::zeroed(allocator, static_cast<int64_t>(row_words(items)) + 1);
   Reader reader{bytes};
   const Header header = take_header(reader);
   for (uint32_t i = 0; i < header.containers; ++i) take_container(reader, header, i, items, bits);

@@ -8,7 +8,7 @@
 
 namespace sidbeam {
 
-// [row_words(rows)] lowest bit first; bits past the last row are 0.
+// [row_words(rows) + 1] lowest bit first; bits past the last row are 0 (make_bits() in bits.h).
 using RowBits = Buffer<uint64_t>;
 
 constexpr uint64_t row_words(uint64_t rows) { return (rows + 63) / 64; }

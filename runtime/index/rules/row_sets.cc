@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "index/rules/bits.h"
 #include "support/error.h"
 
 namespace sidbeam {
@@ -34,7 +35,7 @@ RowBits rows_from_bits(std::span<const uint8_t> bytes, uint64_t offset, uint64_t
     fail(SIDBEAM_INVALID_ARGUMENT, "filter: %llu bits from bit %llu on in %zu bytes, expected them to end there",
          static_cast<ull>(count), static_cast<ull>(offset), bytes.size());
   const std::span<const uint8_t> given = bytes.subspan(offset / 8, (offset % 8 + count + 7) / 8);
-  RowBits rows(allocator, static_cast<int64_t>(row_words(items)));
+  RowBits rows = make_bits(items, allocator);
   for (uint64_t word = 0; word < row_words(items); ++word) {
     const std::span<const uint8_t> from = given.subspan(word * 8);
     uint64_t bits = load_word(from) >> offset % 8;
@@ -46,7 +47,7 @@ RowBits rows_from_bits(std::span<const uint8_t> bytes, uint64_t offset, uint64_t
 
 RowBits rows_from_bytes(std::span<const uint8_t> bytes, uint64_t items, const Allocator& allocator) {
   check_count("bytes", bytes.size(), items);
-  RowBits rows(allocator, static_cast<int64_t>(row_words(items)));
+  RowBits rows = make_bits(items, allocator);
   for (uint64_t word = 0; word < row_words(items); ++word) {
     const std::span<const uint8_t> from = bytes.subspan(word * 64);
     alignas(64) uint8_t flags[64] = {};
@@ -61,7 +62,7 @@ RowBits rows_from_bytes(std::span<const uint8_t> bytes, uint64_t items, const Al
 }
 
 RowBits rows_from_list(std::span<const int64_t> rows, uint64_t items, const Allocator& allocator) {
-  RowBits bits = RowBits::zeroed(allocator, static_cast<int64_t>(row_words(items)));
+  RowBits bits = RowBits::zeroed(allocator, static_cast<int64_t>(row_words(items)) + 1);
   for (size_t i = 0; i < rows.size(); ++i) {
     const auto row = static_cast<uint64_t>(rows[i]);  // a negative one is too large
     if (row >= items)

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "index/rules/bits.h"
 #include "index/rules/compile.h"
 #include "support/parallel.h"
 
@@ -181,7 +182,7 @@ RowBits rows_of(const Expression& expression, const Attributes& attributes, uint
                 int threads) {
   constexpr uint64_t kBlockRows = kBlockWords * 64;
   const Program program = compile_expression(expression, attributes);
-  RowBits bits(allocator, static_cast<int64_t>(row_words(items)));
+  RowBits bits = make_bits(items, allocator);
   parallel_for(threads, static_cast<int64_t>((items + kBlockRows - 1) / kBlockRows), [&](int64_t i) {
     const uint64_t first = static_cast<uint64_t>(i) * kBlockRows;
     std::vector<uint64_t> stack(static_cast<size_t>(program.depth - 1) * kBlockWords);

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/verify/header_fingerprint.h"
 
-#include <cstdio>
 #include <cstring>
 
 #include "index/fingerprint.h"
+#include "index/header.h"
 
 namespace sidbeam {
-namespace {
-
-using ull = unsigned long long;
-
-}  // namespace
-
 bool is_fingerprint(const Index& index, const Hash128& fingerprint) {
   char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<ull>(fingerprint.high),
-                static_cast<ull>(fingerprint.low));
+  print_hash(fingerprint, text);
   return std::strcmp(text, index.header.info.fingerprint) == 0;
 }
 

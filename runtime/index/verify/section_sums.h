@@ -35,6 +35,8 @@ class SectionSums {
   SectionSum* find(const void* data);
   // Adds the rest of a section, given its position in the header, and returns its checksum.
   uint64_t finish(size_t section);
+  // The XXH3-128 of a section that is finished.
+  Hash128 digest(size_t section) const { return sums_[section].stream.value(); }
 
  private:
   std::vector<SectionSum> sums_;

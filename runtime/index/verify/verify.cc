@@ -7,6 +7,7 @@
 #include "index/verify/explain.h"
 #include "index/verify/plain_sids.h"
 #include "index/verify/section_sums.h"
+#include "index/verify/verify_attributes.h"
 #include "index/verify/verify_hash.h"
 #include "index/verify/verify_items.h"
 #include "index/verify/verify_sids.h"
@@ -73,6 +74,7 @@ void verify_index(const Index& index, int32_t depth, int threads) {
   if (!full) return;
   if (index.view.has_trie) verify_trie(index.view, plain, thread_count(threads));
   verify_items(index);
+  verify_attributes(index, sums, thread_count(threads));
   if (!plain) verify_sids(index);
   if (has_hash && !plain_hash) verify_hash(index.view);
 }
