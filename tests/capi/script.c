@@ -167,7 +167,26 @@ static sidbeam_status go_stateless(script* s) {
   return words[0] == 0xc && words[1] == 1 && (best[0] == 2 || best[0] == 3) ? SIDBEAM_OK : SIDBEAM_INTERNAL;
 }
 
-/* A search under a filter, by terms of rows, and lists of two kinds. */
+/* Filters whose handles go at once: of a text, whose text is asked for, and of rows as bits. */
+static sidbeam_status parse_filters(script* s) {
+  static const char text[] = "not 'an attribute of strings' in (a, 'a string that no small string holds')";
+  static const uint8_t bits[1] = {0x2a};
+  sidbeam_row_set rows = SIDBEAM_ROW_SET_INIT;
+  sidbeam_filter *parsed = NULL, *opposite = NULL, *of_bits = NULL;
+  int64_t bytes = 0;
+  rows.data = bits;
+  rows.bytes = 1;
+  sidbeam_status status = sidbeam_filter_parse(s->opened, text, (int64_t)sizeof text - 1, &parsed, s->error);
+  if (status == SIDBEAM_OK) status = sidbeam_filter_combine(SIDBEAM_FILTER_NOT, &parsed, 1, &opposite, s->error);
+  if (status == SIDBEAM_OK) status = sidbeam_filter_text(opposite, 0, NULL, &bytes, s->error);
+  if (status == SIDBEAM_OK) status = sidbeam_filter_from_rows(s->opened, &rows, &of_bits, s->error);
+  sidbeam_filter_release(parsed);
+  sidbeam_filter_release(opposite);
+  sidbeam_filter_release(of_bits);
+  return status;
+}
+
+/* A search under a filter and lists of two kinds. */
 static sidbeam_status follow_rules(script* s) {
   static const int64_t rows[4] = {0, 1, 3, 5}, offsets[3] = {0, 6, 9};
   static const uint8_t allowed[4] = {1, 1, 0, 1};
@@ -184,6 +203,7 @@ static sidbeam_status follow_rules(script* s) {
   config.index = s->opened;
   config.excluded = &by_name;
   TRY(sidbeam_filter_from_items(s->opened, &by_row, NULL, &s->filters[0], s->error));
+  TRY(parse_filters(s));
   TRY(sidbeam_filter_combine(SIDBEAM_FILTER_NOT, s->filters, 1, &s->filters[1], s->error));
   TRY(sidbeam_filter_combine(SIDBEAM_FILTER_OR, s->filters, 2, &s->filters[2], s->error));
   TRY(sidbeam_filter_prepare(s->filters[2], s->error));

@@ -24,6 +24,8 @@ static struct {
   sidbeam_open_config open_config;
   sidbeam_upload_config upload_config;
   sidbeam_item_list item_list;
+  sidbeam_row_set row_set;
+  sidbeam_term term;
   sidbeam_constraint_config constraint_config;
   sidbeam_rows rows, logits; /* of a step, and of a stateless call */
   sidbeam_vocabulary vocabulary;
@@ -116,6 +118,12 @@ static void fill_inputs(void) {
   w.constraint_config = (sidbeam_constraint_config)SIDBEAM_CONSTRAINT_CONFIG_INIT;
   w.constraint_config.index = w.index;
   w.item_list = (sidbeam_item_list)SIDBEAM_ITEM_LIST_INIT;
+  w.row_set = (sidbeam_row_set)SIDBEAM_ROW_SET_INIT;
+  w.row_set.data = key;
+  w.row_set.bytes = sizeof key;
+  w.term = (sidbeam_term)SIDBEAM_TERM_INIT;
+  w.term.attribute = "price";
+  w.term.op = SIDBEAM_TERM_IS_NULL;
   w.rows = same_row(w.row, 1, 4, 4);
   w.logits = make_rows(w.row, 0, 1, 4);
   w.vocabulary = (sidbeam_vocabulary)SIDBEAM_VOCABULARY_INIT;
@@ -278,6 +286,18 @@ MAKER(index_open, sidbeam_index, sidbeam_index_open(w.runtime, w.path, given, &m
 MAKER(constraint_create, sidbeam_constraint, sidbeam_constraint_create(given, &made, &err), sidbeam_constraint_release)
 MAKER(filter_from_items, sidbeam_filter, sidbeam_filter_from_items(w.index, given, NULL, &made, &err),
       sidbeam_filter_release)
+MAKER(filter_from_rows, sidbeam_filter, sidbeam_filter_from_rows(w.index, given, &made, &err), sidbeam_filter_release)
+static sidbeam_status filter_from_term(void* given) {
+  sidbeam_builder* builder = with_attribute();
+  sidbeam_index* index = NULL;
+  sidbeam_filter* filter = NULL;
+  CHECK_OK(sidbeam_builder_finish(builder, &index, &err));
+  const sidbeam_status status = sidbeam_filter_from_term(index, given, &filter, &err);
+  sidbeam_filter_release(filter);
+  sidbeam_index_release(index);
+  sidbeam_builder_destroy(builder);
+  return status;
+}
 MAKER(constraint_exclude, sidbeam_constraint, sidbeam_constraint_exclude(w.constraint, given, &made, &err),
       sidbeam_constraint_release)
 PART(excluded_part, sidbeam_constraint_config, constraint_config, excluded, constraint_create)
@@ -349,6 +369,8 @@ const subject subjects[] = {
     {"sidbeam_arrow_config", INPUT, &w.arrow_config, arrow_inspect_config, SIDBEAM_OK, 0, NULL},
     {"sidbeam_open_config", INPUT, &w.open_config, index_open, SIDBEAM_OK, 0, NULL},
     {"sidbeam_upload_config", INPUT, &w.upload_config, index_upload, SIDBEAM_NO_DEVICE, 0, NULL},
+    {"sidbeam_row_set", INPUT, &w.row_set, filter_from_rows, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_term", INPUT, &w.term, filter_from_term, SIDBEAM_OK, 0, NULL},
     {"sidbeam_item_list", INPUT, &w.item_list, filter_from_items, SIDBEAM_OK, 0, NULL},
     {"sidbeam_item_list", INPUT, &w.item_list, constraint_exclude, SIDBEAM_OK, 0, NULL},
     {"sidbeam_item_list", INPUT, &w.item_list, excluded_part, SIDBEAM_OK, 0, NULL},

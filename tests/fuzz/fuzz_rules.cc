@@ -51,7 +51,7 @@ bool is_taken(const Call& call) {
 bool has(const RowBits& bits, uint64_t row) { return (bits[static_cast<int64_t>(row / 64)] >> row % 64 & 1) != 0; }
 
 void check_end(const RowBits& bits, uint64_t items) {
-  FUZZ_CHECK(bits.size() == static_cast<int64_t>((items + 63) / 64));
+  FUZZ_CHECK(bits.size() == static_cast<int64_t>((items + 63) / 64 + 1));
   for (uint64_t row = items; row < static_cast<uint64_t>(bits.size()) * 64; ++row) FUZZ_CHECK(!has(bits, row));
 }
 

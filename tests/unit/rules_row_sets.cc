@@ -21,7 +21,7 @@ using Rows = std::vector<uint32_t>;
 // The rows of a set; bits past the last one are a failure.
 Rows rows_in(const RowBits& bits, uint64_t items) {
   Rows rows;
-  EXPECT_EQ(bits.size(), static_cast<int64_t>((items + 63) / 64));
+  EXPECT_EQ(bits.size(), static_cast<int64_t>((items + 63) / 64 + 1));
   for (uint64_t i = 0; i < static_cast<uint64_t>(bits.size()) * 64; ++i) {
     if ((bits[static_cast<int64_t>(i / 64)] >> i % 64 & 1) == 0) continue;
     EXPECT_LT(i, items);

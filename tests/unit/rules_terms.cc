@@ -79,7 +79,7 @@ void expect_as_judged(const Expression& expression, const std::vector<Column>& c
   std::vector<size_t> expected;
   for (size_t row = 0; row < items; ++row)
     if (filters::passes(expression, columns, row)) expected.push_back(row);
-  ASSERT_EQ(bits.size(), static_cast<int64_t>((items + 63) / 64));
+  ASSERT_EQ(bits.size(), static_cast<int64_t>((items + 63) / 64 + 1));
   ASSERT_EQ(rows_in(bits), expected) << print_expression(expression);
 }
 

@@ -111,8 +111,8 @@ typedef struct sidbeam_import_info {
 /* SIDBEAM_IMPORT_ABI_VERSION of the library that is loaded. */
 SIDBEAM_API uint32_t sidbeam_import_abi_version(void);
 /* Opens the file and reads it once, from end to end, to learn what is in it; of npy, raw and xllm, where `codes` are
- * given, the header alone. lcrec and records are read into memory whole, other formats in pieces of a few MiB; what
- * comes through a pipe is kept in memory. `config` may be NULL. *out is to be given back with sidbeam_import_destroy().
+ * given, the header alone. Files are read in pieces of a few MiB, longer records in pieces of their size; what comes
+ * through a pipe is kept in memory whole. `config` may be NULL. *out is to be given back with sidbeam_import_destroy().
  * Errors: INVALID_ARGUMENT (config, or a format that cannot be told), CORRUPT (a row that is no catalogue's: file, line
  * or row, item, what was expected and what came), UNSUPPORTED (Parquet and its like: the message says what reads them),
  * IO_ERROR, CANCELLED, OUT_OF_MEMORY. */
