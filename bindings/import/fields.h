@@ -12,6 +12,9 @@ namespace importer {
 using Names = std::vector<std::string_view>;
 extern const Names kItemNames, kSidNames, kPriorityNames;
 
+// Of ASCII letters.
+std::string lower_case(std::string_view text);
+
 // Whether it is one of them, in any case of ASCII letters.
 bool is_among(const Names& names, std::string_view name);
 
@@ -20,11 +23,6 @@ bool is_among(const Names& names, std::string_view name);
 // array.
 int find_field(const std::vector<std::string>& all, const std::string& asked, const Names& known,
                const std::string& option, const std::string& file, const char* what);
-
-// A column per level: names that differ in a number alone, which counts from 0 or 1, and are otherwise in use for SIDs
-// ("c0", "code_1", "level2"). Their places in order of level; empty: none. Throws where two such groups are there.
-std::vector<int> find_level_columns(const std::vector<std::string>& all, const std::string& option,
-                                    const std::string& file);
 
 }  // namespace importer
 

@@ -37,6 +37,8 @@ JsonReader::JsonReader(Sids& sids, const Options& options, std::function<void(st
               {options.priority_column.empty() ? "priority" : options.priority_column, true, "priority_column"},
               {}} {}
 
+std::string JsonReader::id_field() const { return fields_.item.name.empty() ? "key" : in_quotes(fields_.item.name); }
+
 void JsonReader::check(simdjson::error_code error) const {
   if (error != simdjson::SUCCESS) sids_.fail(std::string("not JSON: ") + simdjson::error_message(error));
 }

@@ -44,6 +44,8 @@ class JsonReader {
     bool simple;                        // false: what the others say is not all of it
   };
   const Places& places() const { return places_; }
+  // Which field the items are in, as messages have it.
+  std::string id_field() const;
   // Whether any record had a priority.
   bool found_priority() const { return found_priority_; }
   void begin_places();

@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "failure.h"
 #include "fields.h"
@@ -22,6 +23,8 @@ class MatrixSource final : public Source {
     if (files.ids) ids_.emplace(*files.ids, rows_.rows(), path_);
   }
 
+  // Those of the file that its arrays are.
+  void set_members(std::vector<ZipMember> members) { members_ = std::move(members); }
   void set_ids(const NpyArray& array) { ids_.emplace(array, rows_.rows(), path_); }
   void set_priorities(const NpyArray& array) {
     if (!array.is_integer() || array.is_u64() || array.shape != std::vector<int64_t>{rows_.rows()}) {
@@ -31,6 +34,10 @@ class MatrixSource final : public Source {
     priorities_.emplace(array);
   }
 
+  void check_sums() const override {
+    const auto poll = [this] { options_.progress(SIDBEAM_PHASE_SURVEY, 0, total()); };
+    for (const ZipMember& member : members_) check_crc(file_, member, poll);
+  }
   IdForm id_form() const override { return ids_ ? ids_->form() : IdForm::kNone; }
   int32_t levels() const override { return static_cast<int32_t>(std::min<int64_t>(rows_.columns(), INT32_MAX)); }
   int64_t done() const override { return record_; }
@@ -45,7 +52,7 @@ class MatrixSource final : public Source {
     for (int64_t i = 0; i < length; ++i) sids_.number(batch, checked(codes[i]));
     sids_.end_sid(batch);
     sids_.end_record(batch);
-    if (ids_) ids_->next(batch);
+    if (ids_) ids_->next(batch, texts_);
     if (priorities_) batch.priorities.push_back(*priorities_->next());
     ++record_;
     return true;
@@ -69,6 +76,7 @@ class MatrixSource final : public Source {
   RowReader rows_;
   std::string path_, dtype_;
   bool huge_ = false, floats_ = false;
+  std::vector<ZipMember> members_;
   std::optional<IdReader> ids_;
   std::optional<RowReader> priorities_;
 };
@@ -108,8 +116,9 @@ std::unique_ptr<Source> open_npy(const CatalogueFiles& files, const Shape& shape
 std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape) {
   const std::vector<ZipMember> members = zip_members(files.input);
   const Options& o = files.options;
+  std::vector<ZipMember> used;
   const auto array = [&](int i) {
-    const ZipMember& member = members[static_cast<size_t>(i)];
+    const ZipMember& member = used.emplace_back(members[static_cast<size_t>(i)]);
     return read_any_npy(files.input, files.input.path() + ":" + member.name, member.data_at, member.bytes);
   };
   int sid = find_array(members, files, o.sid_columns, kSidNames, "sid_columns");
@@ -126,6 +135,7 @@ std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape
   if (item >= 0) source->set_ids(array(item));
   const int priority = find_array(members, files, o.priority_column, kPriorityNames, "priority_column");
   if (priority >= 0) source->set_priorities(array(priority));
+  source->set_members(std::move(used));
   return source;
 }
 

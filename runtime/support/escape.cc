@@ -90,4 +90,20 @@ void escape_into(std::string_view text, char* out, size_t size) {
   out[end] = '\0';
 }
 
+bool is_utf8(std::string_view text) {
+  constexpr uint64_t kHighs = 0x8080808080808080;
+  while (!text.empty()) {
+    uint64_t eight = kHighs;
+    if (text.size() >= sizeof eight) std::memcpy(&eight, text.data(), sizeof eight);
+    if ((eight & kHighs) == 0) {
+      text.remove_prefix(sizeof eight);  // all of them ASCII
+      continue;
+    }
+    const Character character = first_character(text);
+    if (character.code == kNoCharacter) return false;
+    text.remove_prefix(character.bytes);
+  }
+  return true;
+}
+
 }  // namespace sidbeam
