@@ -34,6 +34,20 @@ bool is_among(const Names& names, std::string_view name) {
   return std::find(names.begin(), names.end(), lower_case(name)) != names.end();
 }
 
+bool are_near(std::string_view one, std::string_view other) {
+  const std::string whole_a = lower_case(one), whole_b = lower_case(other);
+  std::string_view a = whole_a, b = whole_b;
+  const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
+  a.remove_prefix(static_cast<size_t>(ends.first - a.begin()));
+  b.remove_prefix(static_cast<size_t>(ends.second - b.begin()));
+  while (!a.empty() && !b.empty() && a.back() == b.back()) {
+    a.remove_suffix(1);
+    b.remove_suffix(1);
+  }
+  const bool swapped = a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
+  return swapped || std::max(a.size(), b.size()) <= 1;
+}
+
 int find_field(const std::vector<std::string>& all, const std::string& asked, const Names& known,
                const std::string& option, const std::string& file, const char* what) {
   int found = -1;

@@ -22,9 +22,8 @@ bool is_missing(std::string_view text) {
   // What pandas, R, SQL's tools and JavaScript write.
   static const Names kWords = {"",    "nan", "-nan", "na",   "n/a", "<na>", "#n/a",
                                "#na", "nat", "null", "none", "nil", "\\n",  "undefined"};
-  constexpr size_t kLongest = 9;
   text = without_spaces(text);
-  return text.size() <= kLongest && is_among(kWords, text);
+  return text.size() <= kLongestMissing && is_among(kWords, text);
 }
 
 void IdTexts::check(std::string_view id, const Where& where, const std::string& field) {

@@ -9,11 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "numbers.h"
 #include "sids.h"
 
 namespace importer {
 
+constexpr size_t kLongestMissing = 9;
 // Whether a text is what programs write for a value that is not there, such as nan, NULL and <NA>, in letters of either
 // case, with or without spaces around; or nothing but spaces.
 bool is_missing(std::string_view text);
@@ -22,9 +22,9 @@ bool is_missing(std::string_view text);
 // "NA" are words. It is not where all others are numbers, and where it comes twice items would be taken for one.
 class IdTexts {
  public:
-  // Whether nothing needs to be checked.
-  static bool plain(std::string_view id) {
-    return !id.empty() && (is_digit(id[0]) || !is_missing(id)) && sidbeam::is_utf8(id);
+  // Whether nothing needs to be checked; `ascii`: it is known to be that.
+  static bool plain(std::string_view id, bool ascii = false) {
+    return !id.empty() && !(may_be_missing(id) && is_missing(id)) && (ascii || sidbeam::is_utf8(id));
   }
   // An id that is not plain, of one record; `field` is where in the record it is, "" where it is all of it.
   void check(std::string_view id, const Where& where, const std::string& field);
@@ -32,6 +32,13 @@ class IdTexts {
   void check_numbers() const;
 
  private:
+  // Quick, for ids that are not.
+  static bool may_be_missing(std::string_view id) {
+    const char first = id.front();
+    const bool begins_so = std::string_view("nNuU<#-\\").find(first) != std::string_view::npos;
+    return first <= ' ' || id.back() <= ' ' || (begins_so && id.size() <= kLongestMissing);
+  }
+
   struct Missing {
     std::string id, place, row;
   };

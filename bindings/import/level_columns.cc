@@ -52,27 +52,13 @@ void check_order(const Group& group, const std::vector<std::string>& all, const 
                  const std::string& file) {
   std::vector<int> places;
   for (const auto& [number, place] : group) places.push_back(place);
-  const bool last_first = group.begin()->first == 1 && places.back() < places.front();
-  const bool first_last = group.begin()->first == 0 && places.back() < places.front();
-  if (last_first) std::rotate(places.begin(), places.end() - 1, places.end());
-  if (first_last) std::rotate(places.begin(), places.begin() + 1, places.end());
-  if (!(last_first || first_last) || !std::is_sorted(places.begin(), places.end())) return;
+  if (places.back() > places.front()) return;
+  const bool from_0 = group.begin()->first == 0;
+  std::rotate(places.begin(), from_0 ? places.begin() + 1 : places.end() - 1, places.end());
+  if (!std::is_sorted(places.begin(), places.end())) return;
   throw Failure(file + ": column '" + all[static_cast<size_t>(places.front())] + "' stands before '" +
                 all[static_cast<size_t>(places[1])] + "', and '" + all[static_cast<size_t>(places.back())] +
                 "' last: expected them in order of level, or " + option + " to say which is which");
-}
-
-// Whether two texts are the same but for one letter more, less or other, or two that have changed places.
-bool are_near(std::string_view a, std::string_view b) {
-  const auto ends = std::mismatch(a.begin(), a.end(), b.begin(), b.end());
-  a.remove_prefix(static_cast<size_t>(ends.first - a.begin()));
-  b.remove_prefix(static_cast<size_t>(ends.second - b.begin()));
-  while (!a.empty() && !b.empty() && a.back() == b.back()) {
-    a.remove_suffix(1);
-    b.remove_suffix(1);
-  }
-  const bool swapped = a.size() == 2 && b.size() == 2 && a[0] == b[1] && a[1] == b[0];
-  return swapped || std::max(a.size(), b.size()) <= 1;
 }
 
 bool may_be_code(std::string_view cell) {
@@ -116,7 +102,7 @@ void check_siblings(const LevelColumns& levels, const std::vector<std::string>& 
         std::find(levels.places.begin(), levels.places.end(), static_cast<int>(i)) != levels.places.end();
     if (is_level || is_among(kItemNames, all[i]) || !may_be_code(cells[i])) continue;
     for (const std::string& missing : levels.missing) {
-      if (!are_near(lower_case(all[i]), lower_case(missing))) continue;
+      if (!are_near(all[i], missing)) continue;
       throw Failure(file + ": column '" + all[i] + "' may be that of another level, '" + missing + "', beside '" +
                     all[static_cast<size_t>(levels.places[0])] + "' ...: expected " + option + " to say which are");
     }

@@ -93,16 +93,46 @@ void check_matrix(const NpyArray& array) {
   }
 }
 
+// As NumPy has it.
+std::string array_name(const ZipMember& member) {
+  constexpr std::string_view kEnd = ".npy";
+  const bool ends = std::string_view(member.name).ends_with(kEnd);
+  return member.name.substr(0, member.name.size() - (ends ? kEnd.size() : 0));
+}
+
 // The array of an .npz by its name, or, where there is none, by the names in use; -1: none of them.
 int find_array(const std::vector<ZipMember>& members, const CatalogueFiles& files, const std::string& name,
                const Names& known, const char* option) {
   std::vector<std::string> names;
-  for (const ZipMember& member : members) {
-    constexpr std::string_view kEnd = ".npy";
-    const bool ends = std::string_view(member.name).ends_with(kEnd);
-    names.push_back(member.name.substr(0, member.name.size() - (ends ? kEnd.size() : 0)));
-  }
+  names.reserve(members.size());
+  for (const ZipMember& member : members) names.push_back(array_name(member));
   return find_field(names, name, known, files.options.named(option), "'" + files.input.path() + "'", "array");
+}
+
+NpyArray open_member(const CatalogueFiles& files, const ZipMember& member) {
+  return read_any_npy(files.input, files.input.path() + ":" + member.name, member.data_at, member.bytes);
+}
+
+bool is_column(const CatalogueFiles& files, const ZipMember& member, int64_t rows) {
+  try {
+    const NpyArray array = open_member(files, member);
+    return array.is_integer() && array.shape == std::vector<int64_t>{rows};
+  } catch (const Failure&) {
+    return false;  // of no numbers, or damaged: nobody has asked for it
+  }
+}
+
+// Ids and priorities whose array has a damaged name would be dropped without a word: throws where there are none and a
+// column of integers has nearly such a name.
+void check_near(const CatalogueFiles& files, const std::vector<ZipMember>& members, const ZipMember& sid, int64_t rows,
+                const Names& known, const char* option) {
+  for (const ZipMember& member : members) {
+    const std::string name = array_name(member);
+    const auto usual = std::find_if(known.begin(), known.end(), [&](auto word) { return are_near(name, word); });
+    if (usual == known.end() || member.data_at == sid.data_at || !is_column(files, member, rows)) continue;
+    throw Failure("'" + files.input.path() + "': array '" + name + "' may be '" + std::string(*usual) + "', expected " +
+                  files.options.named(option) + " to say which array that is");
+  }
 }
 
 }  // namespace
@@ -117,10 +147,7 @@ std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape
   const std::vector<ZipMember> members = zip_members(files.input);
   const Options& o = files.options;
   std::vector<ZipMember> used;
-  const auto array = [&](int i) {
-    const ZipMember& member = used.emplace_back(members[static_cast<size_t>(i)]);
-    return read_any_npy(files.input, files.input.path() + ":" + member.name, member.data_at, member.bytes);
-  };
+  const auto array = [&](int i) { return open_member(files, used.emplace_back(members[static_cast<size_t>(i)])); };
   int sid = find_array(members, files, o.sid_columns, kSidNames, "sid_columns");
   if (sid < 0 && members.size() == 1) sid = 0;
   if (sid < 0) {
@@ -133,8 +160,10 @@ std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape
   const int item = find_array(members, files, o.item_column, kItemNames, "item_column");
   if (item >= 0 && files.ids) throw UsageError(o.named("ids") + ": the file has ids of its own");
   if (item >= 0) source->set_ids(array(item));
+  if (item < 0 && !files.ids) check_near(files, members, used[0], codes.shape[0], kItemNames, "item_column");
   const int priority = find_array(members, files, o.priority_column, kPriorityNames, "priority_column");
   if (priority >= 0) source->set_priorities(array(priority));
+  if (priority < 0) check_near(files, members, used[0], codes.shape[0], kPriorityNames, "priority_column");
   source->set_members(std::move(used));
   return source;
 }

@@ -58,7 +58,8 @@ void Source::end_record(Batch& batch, std::string_view item) {
 
 size_t Source::read_alike(Batch& batch, std::string_view text) {
   const size_t bytes = patterns_.match(text, alike_);
-  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii) || !IdTexts::plain(alike_.item)) return 0;
+  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii) || !IdTexts::plain(alike_.item, alike_.ascii))
+    return 0;
   if (!sids_.try_numbers(batch, alike_.numbers, alike_.count)) return 0;
   batch.add_name(alike_.item);
   return bytes;

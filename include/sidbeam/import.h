@@ -22,9 +22,9 @@
  *   xllm     records of an int64 id and three int32, little-endian; by `format` alone
  * In JSON and CSV a SID is a list of tokens, a list of numbers, one string of either, or a list of several SIDs. An
  * item that comes with several SIDs has all of them. Files of raw and npy have no ids: these come from a file of their
- * own, or are the rows' numbers. Ids that are all integers are kept as integers, others as strings in UTF-8. One that is
- * written as missing values are ("nan", "NULL", "<NA>") is an error where all others are numbers, unless strings are
- * asked for (text_ids), and where it comes twice; otherwise it is a string like any other.
+ * own, or are the rows' numbers. Ids that are all integers are kept as integers, others as strings of valid UTF-8. One
+ * that is written as missing values are ("nan", "NULL", "<NA>") is an error where all others are numbers, unless
+ * strings are asked for (text_ids), and where it comes in two records; otherwise it is a string like any other.
  *
  * A token is a family, what stands around its number, and a code, the number: "<a_12>" is code 12 of the family <a_*>.
  * Each level has one family, which is found in the file; plain numbers are the family *. A token of another family is

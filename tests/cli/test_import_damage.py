@@ -145,6 +145,38 @@ class LevelColumns(Refusal):
             yield name[:at] + name[at + 1:at + 2] + name[at:at + 1] + name[at + 2:]
 
 
+class OtherNames(Refusal):
+    """Ids and priorities that a file may have or not are not dropped for their names either."""
+
+    def test_a_field_of_priorities(self):
+        rows = '{"item": 1, "sid": [1], "%s": 5}\n{"item": 2, "sid": [1], "%s": 9}\n'
+        self.ok("plan", "--input", self.write("a.jsonl", rows % ("priority", "priority")))
+        for name in ["priorty", "Priority", "priority_", "prioritY", "pirority"]:
+            for line, names in [(1, (name, name)), (2, ("priority", name)), (1, (name, "priority"))]:
+                self.refused(["a.jsonl':%d: item '%d': \"%s\" may be \"priority\", expected --priority-column"
+                              % (line, line, name)], "plan", "--input", self.write("a.jsonl", rows % names))
+        named = self.write("a.jsonl", rows % ("priorty", "priorty"))
+        self.ok("plan", "--input", named, "--priority-column", "priorty")
+        # Another field beside it is another field.
+        self.ok("plan", "--input", self.write("a.jsonl", '{"item": 1, "sid": [1], "priority": 1, "priority2": 5}\n'))
+
+    def test_an_array_of_ids_or_priorities(self):
+        sid, column = npy("<i4", (3, 1), [0, 1, 2]), npy("<i8", (3,), [7, 8, 9])
+        for name, usual, option in [("itm", "item", "--item-column"), ("ids", "id", "--item-column"),
+                                    ("asni", "asin", "--item-column"), ("priorities", None, None),
+                                    ("Prioriti", "priority", "--priority-column")]:
+            path = self.write("a.npz", zipped({"sid": sid, name: column}))
+            if usual is None:
+                self.ok("plan", "--input", path)
+                continue
+            self.refused(["a.npz': array '%s' may be '%s', expected %s to say which array that is"
+                          % (name, usual, option)], "plan", "--input", path)
+            self.ok("plan", "--input", path, option, name)
+        for other in [npy("<i8", (2,), [7, 8]), npy("<f4", (3,), [1, 2, 3]), npy("<i4", (3, 1), [0, 1, 2]), b"none"]:
+            self.ok("plan", "--input", self.write("a.npz", zipped({"sid": sid, "ids": other})))
+        self.ok("plan", "--input", self.write("a.npz", zipped({"sid": sid, "item": column, "ids": column})))
+
+
 class Checksums(Refusal):
     def test_a_changed_byte_of_an_npz(self):
         arrays = {"sid": npy("<i4", (3, 2), [0, 1, 2, 3, 1, 1]), "item": npy("<i8", (3,), [5, 6, 7]),

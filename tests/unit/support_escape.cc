@@ -43,6 +43,17 @@ TEST(Escape, ShowsBytesThatAreNoUtf8) {
   EXPECT_EQ(escaped("\xe2\x82"), "\\xe2\\x82");
 }
 
+TEST(Escape, Utf8IsSeenWhereverItStands) {
+  // Around the eight bytes that are looked at together.
+  for (size_t before = 0; before < 10; ++before) {
+    const std::string ascii(before, 'a');
+    for (const char* text : {"", "z", "\xc3\xa4", "\xe2\x82\xac\x7f", "\xf0\x9f\x8d\x8e and more text"})
+      EXPECT_TRUE(is_utf8(ascii + text)) << before << text;
+    for (const char* text : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80 and more text"})
+      EXPECT_FALSE(is_utf8(ascii + text)) << before << escaped(text);
+  }
+}
+
 TEST(Escape, TwiceIsOnce) {
   const std::string once = escaped("\x1b\xff\xe2\x80\xae\\");
   EXPECT_EQ(escaped(once), once);
