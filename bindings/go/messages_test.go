@@ -37,7 +37,7 @@ func TestMessagesInGo(t *testing.T) {
 // What only C says; names of environment variables and files apart.
 var wordsOfC = regexp.MustCompile(`\b(?:config|model_config|args|rows|request|sampling|hidden)\.[\w%]+|\bNULL\b|` +
 	`\bSIDBEAM_[A-Z_]+|\bsidbeam_\w+\(`)
-var everybodys = regexp.MustCompile(`\.(?:json|npy)|SIDBEAM_(?:CATALOGUES|(?:RUNNER_)?CUDA_LIBRARY|CUDA_PDL)`)
+var everybodys = regexp.MustCompile(`\.(?:json|npy|cc)$|SIDBEAM_(?:CATALOGUES|(?:RUNNER_)?CUDA_LIBRARY|CUDA_PDL)`)
 
 func wordOfC(message string) string {
 	for _, word := range wordsOfC.FindAllString(message, -1) {

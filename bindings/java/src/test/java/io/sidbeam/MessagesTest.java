@@ -24,8 +24,9 @@ class MessagesTest {
   private static final Pattern PIECE = Pattern.compile("\"((?:[^\"\\\\\\n]|\\\\.)*)\"");
   /** What only C says; names of environment variables and files apart. */
   private static final Pattern WORDS =
-      Pattern.compile("\\b(?:config|model_config|args|rows|request|sampling|hidden)\\.(?!json|npy)[\\w%]|\\bNULL\\b"
-          + "|\\bSIDBEAM_(?!CATALOGUES|CUDA_LIBRARY|RUNNER_CUDA_LIBRARY|CUDA_PDL)|\\bsidbeam_\\w+\\(");
+      Pattern.compile("\\b(?:config|model_config|args|rows|request|sampling|hidden)\\.(?!json|npy|cc\\b)[\\w%]"
+          + "|\\bNULL\\b|\\bSIDBEAM_(?!CATALOGUES|NATIVE_DIR|CUDA_LIBRARY|RUNNER_CUDA_LIBRARY|CUDA_PDL)"
+          + "|\\bsidbeam_\\w+\\(");
 
   @Test
   void namesAreJavas() {
