@@ -349,19 +349,19 @@ static inline void fl_put(fl_line* line, const char* text, int64_t bytes) {
 
 /* Writes the name that is [name, stop), or all of "name.field"; returns where the message goes on. */
 static inline const char* fl_put_name(fl_line* line, const char* name, const char* stop, const char* end) {
-  const char* const field = stop + 1;
+  const char* const part = stop < end ? stop + 1 : end;
   const char* const count = fl_find_word(fl_counts, name, stop - name);
-  if (field < end && *stop == '.' && (*field == '%' || fl_word_end(field, end) > field)) {
-    const char* const after = fl_word_end(field, end);
+  if (part < end && *stop == '.' && (*part == '%' || fl_word_end(part, end) > part)) {
+    const char* const after = fl_word_end(part, end);
     const char* const array = fl_find_word(fl_arrays, name, stop - name);
-    const char* const property = array == NULL ? NULL : fl_find_word(fl_properties, field, after - field);
-    const int is_file = after - field == 4 && memcmp(field, "json", 4) == 0;
+    const char* const property = array == NULL ? NULL : fl_find_word(fl_properties, part, after - part);
+    const int is_file = after - part == 4 && memcmp(part, "json", 4) == 0;
     if (property != NULL) {
       fl_put(line, property, (int64_t)strlen(property));
       fl_put(line, array, (int64_t)strlen(array));
       return after;
     }
-    if (!is_file && fl_find_word(fl_structs, name, stop - name) != NULL) return field;
+    if (!is_file && fl_find_word(fl_structs, name, stop - name) != NULL) return part;
   }
   if (count != NULL)
     fl_put(line, count, (int64_t)strlen(count));
