@@ -74,8 +74,8 @@ struct ArrowArrayStream {
  *
  * Codes are integers of any type, or floats that are whole. Items and priorities are so too, but floats only below 2^53
  * (f32: 2^24), from where on they do not tell neighbours apart; with id_type STRING, items are text (string, large
- * string, string view, binary). Items may come in a dictionary. Tokens as text ("<a_12>") are not read here: their
- * families and numbers are the business of the importers.
+ * string, string view, binary), of valid UTF-8. Items may come in a dictionary. Tokens as text ("<a_12>") are not read
+ * here: their families and numbers are the business of the importers.
  *
  * A null among the codes is an error, except behind the last code of a SID where lengths vary. (NaN counts as null.) A
  * null in the place of a SID, an item or a priority is an error. */

@@ -55,8 +55,8 @@ typedef struct sidbeam_constraint_info {
  * index without a trie), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_create(
     const sidbeam_constraint_config* config, sidbeam_constraint** out, sidbeam_error* err);
-/* The same constraint with further excluded items, at the cost of these: say what a user has clicked since. `constraint`
- * stays as it is. The info of the new one counts the unknown entries of both. */
+/* The same constraint with further excluded items, at the cost of these: say what a user has clicked since.
+ * `constraint` stays as it is. The info of the new one counts the unknown entries of both. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_exclude(
     sidbeam_constraint* constraint, const sidbeam_item_list* excluded, sidbeam_constraint** out, sidbeam_error* err);
 SIDBEAM_API void sidbeam_constraint_retain(sidbeam_constraint* constraint);

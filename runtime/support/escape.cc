@@ -68,20 +68,4 @@ void escape_into(std::string_view text, char* out, size_t size) {
   out[end] = '\0';
 }
 
-size_t valid_utf8(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    uint64_t word = 0;
-    if (text.size() - at >= sizeof word) std::memcpy(&word, text.data() + at, sizeof word);
-    if (text.size() - at >= sizeof word && (word & 0x8080808080808080u) == 0) {
-      at += sizeof word;
-      continue;
-    }
-    const Character character = first_character(text.substr(at));
-    if (character.code == kNoCharacter) break;
-    at += character.bytes;
-  }
-  return at;
-}
-
 }  // namespace sidbeam

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace sidbeam {
@@ -34,7 +35,14 @@ inline Character first_character(std::string_view text) {
 
 // Whether all of `text` is UTF-8.
 inline bool is_utf8(std::string_view text) {
+  constexpr uint64_t kHighs = 0x8080808080808080;
   while (!text.empty()) {
+    uint64_t eight = kHighs;
+    if (text.size() >= sizeof eight) std::memcpy(&eight, text.data(), sizeof eight);
+    if ((eight & kHighs) == 0) {
+      text.remove_prefix(sizeof eight);  // all of them ASCII
+      continue;
+    }
     const Character character = first_character(text);
     if (character.code == kNoCharacter) return false;
     text.remove_prefix(character.bytes);

@@ -1,4 +1,5 @@
-// What is derived from rules, against what follows from the SIDs below each edge; and the tables that it is derived with.
+// What is derived from rules, against what follows from the SIDs below each edge; and the tables that it is derived
+// with.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <set>

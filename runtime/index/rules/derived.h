@@ -1,5 +1,5 @@
-// A filter at every level: from bits of item rows to bits of SIDs and of each level's edges, bottom-up. Where every node
-// of a level has one edge, the level and the one before share their bits.
+// A filter at every level: from bits of item rows to bits of SIDs and of each level's edges, bottom-up. Where every
+// node of a level has one edge, the level and the one before share their bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

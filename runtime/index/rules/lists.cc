@@ -121,7 +121,8 @@ void RequestLists::allow_only(const FilteredIndex& of, const SortedRows& rows, c
 }
 
 // The nodes above the new numbers of a level, or of the SIDs below the nodes of the tail's first: those that have no
-// allowed child left or, of an allow list, all. (In a damaged index they need not rise; those that do not are left out.)
+// allowed child left or, of an allow list, all. (In a damaged index they need not rise; those that do not are left
+// out.)
 void RequestLists::climb(const FilteredIndex& of, int32_t level) {
   const IndexView& index = of.index;
   const bool is_tail = level == index.csr_levels;

@@ -1,7 +1,7 @@
-// What a request's own lists of items leave of an index under a filter: for excluded items the edges, SIDs and item rows
-// that they take away, for an allow list those that it leaves. An edge is blocked once all its allowed SIDs are; the
-// search goes up from the SIDs and stops where another child is left. Numbers are listed at every level, since a caller
-// may come with any state.
+// What a request's own lists of items leave of an index under a filter: for excluded items the edges, SIDs and item
+// rows that they take away, for an allow list those that it leaves. An edge is blocked once all its allowed SIDs are;
+// the search goes up from the SIDs and stops where another child is left. Numbers are listed at every level, since a
+// caller may come with any state.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 

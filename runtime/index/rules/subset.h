@@ -1,6 +1,6 @@
-// Subsets of an index as a step reads them: of the edges of a level, of the SIDs, of the item rows. A filter gives bits;
-// a request's own lists take numbers away from them or, where it has an allow list, are all that is left. Plain pointers
-// into memory of a filter and of a constraint; safe on an index with damaged contents.
+// Subsets of an index as a step reads them: of the edges of a level, of the SIDs, of the item rows. A filter gives
+// bits; a request's own lists take numbers away from them or, where it has an allow list, are all that is left. Plain
+// pointers into memory of a filter and of a constraint; safe on an index with damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -12,8 +12,7 @@
 
 namespace sidbeam {
 
-// Numbers that rise, and where each bucket of them begins, so that a search looks at few. (A bit per bucket and a binary
-// search over the whole list took twice as long.)
+// Numbers that rise, and where each bucket of them begins, so that a search looks at few.
 struct NumberList {
   UintArray numbers;                // [count], 4 or 8 bytes
   const uint32_t* first = nullptr;  // [buckets + 1] the first number of each bucket; a bucket is number >> shift

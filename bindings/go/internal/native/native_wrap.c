@@ -289,6 +289,110 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 
 #endif
 
+/* Messages in the words that the languages share: what C has as fields of structs they have as arguments. How each
+ * writes constants, functions and NULL is its own business. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_WORDS_H
+#define SIDBEAM_FLAT_WORDS_H
+
+typedef struct fl_word {
+  const char *c, *here;
+} fl_word;
+
+/* Arrays of rows, and what follows their dot: a property of the array. */
+static const fl_word fl_arrays[] = {{"rows", "logits"}, {"logits", "logits"}, {"hidden", "hidden"}, {NULL, NULL}};
+static const fl_word fl_properties[] = {{"slots", "the number of slots of "},
+                                        {"rows", "the number of rows of "},
+                                        {"columns", "the number of columns of "},
+                                        {"slot_stride", "the slot stride of "},
+                                        {"row_stride", "the row stride of "},
+                                        {"dtype", "the dtype of "},
+                                        {"device_type", "the device of "},
+                                        {"device_id", "the device number of "},
+                                        {"data", ""},
+                                        {NULL, NULL}};
+/* Structs whose fields are arguments. */
+static const fl_word fl_structs[] = {{"config", ""},  {"model_config", ""}, {"args", ""},
+                                     {"request", ""}, {"sampling", ""},     {"start", ""},
+                                     {"options", ""}, {"draws", ""},        {NULL, NULL}};
+/* Counts that come with an array, or are its shape. */
+static const fl_word fl_counts[] = {{"begin_count", "the number of begin_tokens"},
+                                    {"placeholder_count", "the number of placeholders"},
+                                    {"constraint_count", "the number of constraints"},
+                                    {"draft_count", "the number of drafts"},
+                                    {"level_count", "the number of levels"},
+                                    {"codes_count", "the number of codes"},
+                                    {"in_count", "the number of states"},
+                                    {"width_levels", "the number of levels of widths"},
+                                    {NULL, NULL}};
+
+static inline const char* fl_find_word(const fl_word* words, const char* word, int64_t bytes) {
+  for (; words->c != NULL; ++words)
+    if ((int64_t)strlen(words->c) == bytes && memcmp(words->c, word, (size_t)bytes) == 0) return words->here;
+  return NULL;
+}
+
+static inline const char* fl_word_end(const char* at, const char* end) {
+  while (at < end && (*at == '_' || (*at >= '0' && *at <= '9') || ((*at | 32) >= 'a' && (*at | 32) <= 'z'))) ++at;
+  return at;
+}
+
+/* Text that goes on being counted where it has no room. */
+typedef struct fl_line {
+  flat_out_bytes out;
+  int64_t bytes;
+} fl_line;
+
+static inline void fl_put(fl_line* line, const char* text, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; ++i, ++line->bytes)
+    if (line->bytes < line->out.count) line->out.data[line->bytes] = text[i];
+}
+
+/* Writes the name that is [name, stop), or all of "name.field"; returns where the message goes on. */
+static inline const char* fl_put_name(fl_line* line, const char* name, const char* stop, const char* end) {
+  const char* const part = stop < end ? stop + 1 : end;
+  const char* const count = fl_find_word(fl_counts, name, stop - name);
+  if (part < end && *stop == '.' && (*part == '%' || fl_word_end(part, end) > part)) {
+    const char* const after = fl_word_end(part, end);
+    const char* const array = fl_find_word(fl_arrays, name, stop - name);
+    const char* const property = array == NULL ? NULL : fl_find_word(fl_properties, part, after - part);
+    const int is_file = after - part == 4 && memcmp(part, "json", 4) == 0;
+    if (property != NULL) {
+      fl_put(line, property, (int64_t)strlen(property));
+      fl_put(line, array, (int64_t)strlen(array));
+      return after;
+    }
+    if (!is_file && fl_find_word(fl_structs, name, stop - name) != NULL) return part;
+  }
+  if (count != NULL)
+    fl_put(line, count, (int64_t)strlen(count));
+  else
+    fl_put(line, name, stop - name);
+  return stop;
+}
+
+/* The message in these words; returns its bytes, which may be more than there is room for. What is in a path, or begins
+ * a quotation, is nobody's name. */
+static inline int64_t flat_words(flat_in_bytes message, flat_out_bytes words) {
+  fl_line line = {words, 0};
+  const char* const end = message.data + message.count;
+  char before = ' ';
+  for (const char* at = message.data; at < end;) {
+    const char* const stop = fl_word_end(at, end);
+    if (stop == at) {
+      before = *at;
+      fl_put(&line, at++, 1);
+    } else if (strchr("./'\"-", before) == NULL) {
+      at = fl_put_name(&line, at, stop, end);
+    } else {
+      fl_put(&line, at, stop - at);
+      at = stop;
+    }
+  }
+  return line.bytes;
+}
+
+#endif
+
 /* libsidbeam_runner, which is loaded when a model is first opened. See flat.h. SPDX-License-Identifier: Apache-2.0
  *
  * By name, not by linking: packages work without it, and programs without models do not load it. It lies beside
@@ -3916,7 +4020,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_7404cf4ac641f266(void *_swig_go_0) {
+void _wrap_Swig_free_native_f90692ecae313ddf(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -3926,7 +4030,7 @@ void _wrap_Swig_free_native_7404cf4ac641f266(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_7404cf4ac641f266(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_f90692ecae313ddf(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -3939,7 +4043,7 @@ void *_wrap_Swig_malloc_native_7404cf4ac641f266(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -3951,7 +4055,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -3963,7 +4067,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -3975,7 +4079,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -3987,7 +4091,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -3999,7 +4103,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4011,7 +4115,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4023,7 +4127,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4035,7 +4139,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4047,7 +4151,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4059,7 +4163,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4071,7 +4175,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4083,7 +4187,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_OK_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4095,7 +4199,7 @@ intgo _wrap_SIDBEAM_OK_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4107,7 +4211,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4119,7 +4223,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4131,7 +4235,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_CORRUPT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4143,7 +4247,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4155,7 +4259,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4167,7 +4271,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISION_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4179,7 +4283,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_CANCELLED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4191,7 +4295,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4203,7 +4307,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4215,7 +4319,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_INTERNAL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4227,7 +4331,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4239,7 +4343,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4251,7 +4355,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4263,7 +4367,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_7404cf4ac641f266() {
+_goslice_ _wrap_sidbeam_version_native_f90692ecae313ddf() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4277,7 +4381,7 @@ _goslice_ _wrap_sidbeam_version_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_7404cf4ac641f266() {
+intgo _wrap_sidbeam_abi_version_native_f90692ecae313ddf() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4288,7 +4392,7 @@ intgo _wrap_sidbeam_abi_version_native_7404cf4ac641f266() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_7404cf4ac641f266(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_f90692ecae313ddf(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4304,7 +4408,7 @@ _goslice_ _wrap_sidbeam_status_name_native_7404cf4ac641f266(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_7404cf4ac641f266() {
+_goslice_ _wrap_sidbeam_cpu_target_native_f90692ecae313ddf() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4318,7 +4422,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_7404cf4ac641f266() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_7404cf4ac641f266() {
+long long _wrap_FLAT_BROADCAST_native_f90692ecae313ddf() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4329,7 +4433,7 @@ long long _wrap_FLAT_BROADCAST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4341,7 +4445,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4353,7 +4457,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4365,7 +4469,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_ID_I64_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4377,7 +4481,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_ID_U64_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4389,7 +4493,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_ID_STRING_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4401,7 +4505,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4413,7 +4517,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4425,7 +4529,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4437,7 +4541,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4449,7 +4553,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4461,7 +4565,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4473,7 +4577,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4485,7 +4589,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4497,7 +4601,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4509,7 +4613,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4521,7 +4625,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4533,7 +4637,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4545,7 +4649,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4557,7 +4661,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4569,7 +4673,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4581,7 +4685,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4593,7 +4697,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4605,7 +4709,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4617,7 +4721,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4629,7 +4733,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4641,7 +4745,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4653,7 +4757,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4665,7 +4769,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4677,7 +4781,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4689,7 +4793,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4701,7 +4805,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4713,7 +4817,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4725,7 +4829,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4737,7 +4841,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4749,7 +4853,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4761,7 +4865,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4773,7 +4877,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4785,7 +4889,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4797,7 +4901,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4809,7 +4913,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4821,7 +4925,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4833,7 +4937,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4845,7 +4949,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4857,7 +4961,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4869,7 +4973,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4881,7 +4985,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4893,7 +4997,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4905,7 +5009,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4917,7 +5021,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4929,7 +5033,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4941,7 +5045,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4953,7 +5057,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4965,7 +5069,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4977,7 +5081,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -4989,7 +5093,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5001,7 +5105,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5013,7 +5117,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5025,7 +5129,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5037,7 +5141,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5049,7 +5153,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5061,7 +5165,28 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_7404cf4ac641f266() {
+long long _wrap_flat_words_native_f90692ecae313ddf(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+  flat_in_bytes arg1 ;
+  flat_out_bytes arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    (&arg1)->data = _swig_go_0.array;
+    (&arg1)->count = _swig_go_0.len;
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  
+  result = (int64_t)flat_words(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNTIME_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5073,7 +5198,7 @@ intgo _wrap_FLAT_RUNTIME_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BUILDER_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5085,7 +5210,7 @@ intgo _wrap_FLAT_BUILDER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INDEX_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5097,7 +5222,7 @@ intgo _wrap_FLAT_INDEX_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5109,7 +5234,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SESSION_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5121,7 +5246,7 @@ intgo _wrap_FLAT_SESSION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5133,7 +5258,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5145,7 +5270,7 @@ intgo _wrap_FLAT_PLAN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DISC_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5157,7 +5282,7 @@ intgo _wrap_FLAT_DISC_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5169,7 +5294,7 @@ intgo _wrap_FLAT_MODEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5181,7 +5306,7 @@ intgo _wrap_FLAT_RUNNER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5193,7 +5318,7 @@ intgo _wrap_FLAT_EVENTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5205,7 +5330,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5217,7 +5342,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5229,7 +5354,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5241,7 +5366,7 @@ intgo _wrap_FLAT_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5253,7 +5378,7 @@ intgo _wrap_FLAT_SPECULATION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5265,7 +5390,7 @@ intgo _wrap_FLAT_IMPORT_native_7404cf4ac641f266() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_7404cf4ac641f266() {
+long long _wrap_FLAT_CLOSED_native_f90692ecae313ddf() {
   long long result;
   long long _swig_go_result;
   
@@ -5276,7 +5401,7 @@ long long _wrap_FLAT_CLOSED_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_close_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5288,7 +5413,7 @@ void _wrap_flat_close_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5303,7 +5428,7 @@ intgo _wrap_flat_is_closed_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5315,7 +5440,7 @@ void _wrap_flat_free_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -5331,7 +5456,7 @@ void _wrap_flat_view_retain_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5343,7 +5468,7 @@ void _wrap_flat_view_release_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -5355,7 +5480,7 @@ void _wrap_flat_check_abi_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5367,7 +5492,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_LOG_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5379,7 +5504,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_flat_log_take_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5395,7 +5520,7 @@ intgo _wrap_flat_log_take_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_7404cf4ac641f266(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_f90692ecae313ddf(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5440,7 +5565,7 @@ flat_handle *_wrap_flat_runtime_create_native_7404cf4ac641f266(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5489,7 +5614,7 @@ flat_handle *_wrap_flat_builder_create_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5510,7 +5635,7 @@ void _wrap_flat_builder_get_progress_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5524,7 +5649,7 @@ void _wrap_flat_builder_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5564,7 +5689,7 @@ void _wrap_flat_builder_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5609,7 +5734,7 @@ void _wrap_flat_builder_add_named_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5639,7 +5764,7 @@ void _wrap_flat_builder_set_metadata_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5662,7 +5787,7 @@ void _wrap_flat_builder_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5674,7 +5799,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5686,7 +5811,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5698,7 +5823,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5710,7 +5835,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5722,7 +5847,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5734,7 +5859,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5746,7 +5871,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_arrow_release_native_7404cf4ac641f266(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_f90692ecae313ddf(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -5756,7 +5881,7 @@ void _wrap_flat_arrow_release_native_7404cf4ac641f266(long long _swig_go_0) {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+long long _wrap_flat_builder_add_arrow_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -5802,7 +5927,7 @@ long long _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_arrow_inspect_native_7404cf4ac641f266(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_f90692ecae313ddf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -5851,7 +5976,7 @@ void _wrap_flat_arrow_inspect_native_7404cf4ac641f266(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5863,7 +5988,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5875,7 +6000,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5887,7 +6012,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5899,7 +6024,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5911,7 +6036,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5923,7 +6048,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5935,7 +6060,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5947,7 +6072,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5959,7 +6084,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5971,7 +6096,7 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -5983,7 +6108,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_7404cf4ac641f266() {
+flat_handle *_wrap_flat_import_create_native_f90692ecae313ddf() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -5996,7 +6121,7 @@ flat_handle *_wrap_flat_import_create_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_import_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+void _wrap_flat_import_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6076,7 +6201,7 @@ void _wrap_flat_import_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_import_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -6102,7 +6227,7 @@ void _wrap_flat_import_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -6128,7 +6253,7 @@ long long _wrap_flat_import_text_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_import_add_to_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_add_to_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6148,7 +6273,7 @@ void _wrap_flat_import_add_to_native_7404cf4ac641f266(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_get_progress_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6169,7 +6294,7 @@ void _wrap_flat_import_get_progress_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_import_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_import_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6183,7 +6308,7 @@ void _wrap_flat_import_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, i
 }
 
 
-long long _wrap_flat_returned_loans_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -6199,7 +6324,7 @@ long long _wrap_flat_returned_loans_native_7404cf4ac641f266(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6220,7 +6345,7 @@ flat_handle *_wrap_flat_builder_finish_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6252,7 +6377,7 @@ flat_handle *_wrap_flat_index_open_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -6284,7 +6409,7 @@ flat_handle *_wrap_flat_index_open_memory_native_7404cf4ac641f266(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6296,7 +6421,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6308,7 +6433,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6320,7 +6445,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6332,7 +6457,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6344,7 +6469,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_LONGEST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6356,7 +6481,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6368,7 +6493,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_KINDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6380,7 +6505,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6392,7 +6517,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6404,7 +6529,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_SIDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6416,7 +6541,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_ITEMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6428,7 +6553,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6440,7 +6565,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6452,7 +6577,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6464,7 +6589,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6476,7 +6601,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6488,7 +6613,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_CODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6500,7 +6625,7 @@ intgo _wrap_FLAT_INFO_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6512,7 +6637,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_NODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6524,7 +6649,7 @@ intgo _wrap_FLAT_INFO_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -6536,7 +6661,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_index_peek_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6565,7 +6690,7 @@ void _wrap_flat_index_peek_native_7404cf4ac641f266(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6591,7 +6716,7 @@ void _wrap_flat_index_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6609,7 +6734,7 @@ void _wrap_flat_index_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6632,7 +6757,7 @@ void _wrap_flat_index_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6656,7 +6781,7 @@ long long _wrap_flat_index_bytes_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6689,7 +6814,7 @@ void _wrap_flat_index_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6722,7 +6847,7 @@ void _wrap_flat_index_get_metadata_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6746,7 +6871,7 @@ long long _wrap_flat_index_codebook_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -6779,7 +6904,7 @@ void _wrap_flat_index_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6812,7 +6937,7 @@ void _wrap_flat_index_find_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -6838,7 +6963,7 @@ void _wrap_flat_index_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -6872,7 +6997,7 @@ long long _wrap_flat_index_children_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6900,7 +7025,7 @@ void _wrap_flat_index_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6923,7 +7048,7 @@ void _wrap_flat_index_get_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6941,7 +7066,7 @@ void _wrap_flat_index_unload_native_7404cf4ac641f266(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6962,7 +7087,7 @@ flat_handle *_wrap_flat_builder_plan_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_7404cf4ac641f266(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_f90692ecae313ddf(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6992,7 +7117,7 @@ flat_handle *_wrap_flat_plan_estimate_native_7404cf4ac641f266(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_EXACT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7004,7 +7129,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_SIDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7016,7 +7141,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7028,7 +7153,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7040,7 +7165,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7052,7 +7177,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7064,7 +7189,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_NODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7076,7 +7201,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7088,7 +7213,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_plan_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7109,7 +7234,7 @@ void _wrap_flat_plan_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7142,7 +7267,7 @@ void _wrap_flat_plan_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7163,7 +7288,7 @@ flat_handle *_wrap_flat_constraint_create_native_7404cf4ac641f266(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7175,7 +7300,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7187,7 +7312,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7199,7 +7324,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7211,7 +7336,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7223,7 +7348,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7235,7 +7360,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7247,7 +7372,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7273,7 +7398,7 @@ void _wrap_flat_constraint_get_info_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7296,7 +7421,7 @@ void _wrap_flat_index_item_rows_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -7338,7 +7463,7 @@ void _wrap_flat_index_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7364,7 +7489,7 @@ void _wrap_flat_index_item_ordinals_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7395,7 +7520,7 @@ void _wrap_flat_index_item_ids_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7424,7 +7549,7 @@ long long _wrap_flat_index_item_names_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -7452,7 +7577,7 @@ long long _wrap_flat_index_find_item_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -7512,7 +7637,7 @@ flat_handle *_wrap_flat_session_create_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7603,7 +7728,7 @@ void _wrap_flat_session_start_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -7672,7 +7797,7 @@ void _wrap_flat_session_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7710,7 +7835,7 @@ long long _wrap_flat_session_children_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7722,7 +7847,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7734,7 +7859,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7746,7 +7871,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7758,7 +7883,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_CODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7770,7 +7895,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7782,7 +7907,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_STATES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7794,7 +7919,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7806,7 +7931,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7818,7 +7943,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7830,7 +7955,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7842,7 +7967,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7854,7 +7979,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7866,7 +7991,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7878,7 +8003,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7890,7 +8015,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -7902,7 +8027,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_session_get_beams_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7923,7 +8048,7 @@ void _wrap_flat_session_get_beams_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -7946,7 +8071,7 @@ void _wrap_flat_session_fetch_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8007,7 +8132,7 @@ void _wrap_flat_session_get_items_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8032,7 +8157,7 @@ void _wrap_flat_session_stop_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_STEPS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8044,7 +8169,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8056,7 +8181,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8068,7 +8193,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8080,7 +8205,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8092,7 +8217,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8104,7 +8229,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8116,7 +8241,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_session_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8137,7 +8262,7 @@ void _wrap_flat_session_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_COUNTERS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8149,7 +8274,7 @@ intgo _wrap_FLAT_COUNTERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8161,7 +8286,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8190,7 +8315,7 @@ long long _wrap_flat_session_get_counters_native_7404cf4ac641f266(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -8237,7 +8362,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_7404cf4ac641f266(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -8279,7 +8404,7 @@ void _wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8324,7 +8449,7 @@ void _wrap_flat_constraint_set_advance_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8370,7 +8495,7 @@ void _wrap_flat_constraint_set_mask_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8407,7 +8532,7 @@ void _wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8472,7 +8597,7 @@ void _wrap_flat_constraint_set_topk_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8570,7 +8695,7 @@ void _wrap_flat_constraint_set_sample_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8605,7 +8730,7 @@ flat_handle *_wrap_flat_disc_create_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8629,7 +8754,7 @@ long long _wrap_flat_disc_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8667,7 +8792,7 @@ void _wrap_flat_disc_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8718,7 +8843,7 @@ void _wrap_flat_disc_get_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_END_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8730,7 +8855,7 @@ intgo _wrap_FLAT_EVENT_END_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_DONE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8742,7 +8867,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8754,7 +8879,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_TAG_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8766,7 +8891,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8778,7 +8903,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_STATUS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8790,7 +8915,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8802,7 +8927,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_LIVE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8814,7 +8939,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8826,7 +8951,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8838,7 +8963,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8850,7 +8975,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_BATCH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8862,7 +8987,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8874,7 +8999,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8886,7 +9011,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8898,7 +9023,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8910,7 +9035,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8922,7 +9047,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_TAG_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8934,7 +9059,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8946,7 +9071,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8958,7 +9083,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8970,7 +9095,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8982,7 +9107,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -8994,7 +9119,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9006,7 +9131,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9018,7 +9143,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9030,7 +9155,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9042,7 +9167,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_MAP_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9054,7 +9179,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9066,7 +9191,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9078,7 +9203,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9090,7 +9215,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9102,7 +9227,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_flat_events_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9126,7 +9251,7 @@ intgo _wrap_flat_events_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9146,7 +9271,7 @@ void _wrap_flat_adjust_answer_native_7404cf4ac641f266(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_7404cf4ac641f266(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_f90692ecae313ddf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -9175,7 +9300,7 @@ void _wrap_flat_result_take_native_7404cf4ac641f266(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_7404cf4ac641f266(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_f90692ecae313ddf(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9214,7 +9339,7 @@ flat_handle *_wrap_flat_model_open_native_7404cf4ac641f266(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9226,7 +9351,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9238,7 +9363,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9250,7 +9375,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_HEADS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9262,7 +9387,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9274,7 +9399,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9286,7 +9411,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9298,7 +9423,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9310,7 +9435,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9322,7 +9447,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9334,7 +9459,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9346,7 +9471,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9358,7 +9483,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9370,7 +9495,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_model_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9396,7 +9521,7 @@ void _wrap_flat_model_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9408,7 +9533,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9420,7 +9545,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9432,7 +9557,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9444,7 +9569,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9456,7 +9581,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9468,7 +9593,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_LANES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9480,7 +9605,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9492,7 +9617,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9504,7 +9629,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9516,7 +9641,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9528,7 +9653,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9540,7 +9665,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9552,7 +9677,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9564,7 +9689,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9576,7 +9701,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_MODE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9588,7 +9713,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9600,7 +9725,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9612,7 +9737,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9624,7 +9749,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9697,7 +9822,7 @@ flat_handle *_wrap_flat_runner_create_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -9718,7 +9843,7 @@ flat_handle *_wrap_flat_runner_events_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9767,7 +9892,7 @@ void _wrap_flat_runner_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9814,7 +9939,7 @@ long long _wrap_flat_runner_submit_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9832,7 +9957,7 @@ void _wrap_flat_runner_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9853,7 +9978,7 @@ intgo _wrap_flat_runner_drain_native_7404cf4ac641f266(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9865,7 +9990,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9877,7 +10002,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9889,7 +10014,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9901,7 +10026,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9913,7 +10038,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9925,7 +10050,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9937,7 +10062,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9949,7 +10074,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9961,7 +10086,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9973,7 +10098,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9985,7 +10110,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -9997,7 +10122,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10009,7 +10134,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10021,7 +10146,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10033,7 +10158,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10045,7 +10170,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10057,7 +10182,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10069,7 +10194,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10081,7 +10206,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10093,7 +10218,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10105,7 +10230,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10117,7 +10242,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10129,7 +10254,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10141,7 +10266,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10153,7 +10278,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10174,7 +10299,7 @@ void _wrap_flat_runner_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10190,7 +10315,7 @@ void _wrap_flat_runner_close_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10202,7 +10327,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10214,7 +10339,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10226,7 +10351,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10238,7 +10363,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10250,7 +10375,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10262,7 +10387,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10274,7 +10399,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10286,7 +10411,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10298,7 +10423,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10310,7 +10435,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10322,7 +10447,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10334,7 +10459,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -10358,7 +10483,7 @@ flat_handle *_wrap_flat_draft_head_open_native_7404cf4ac641f266(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -10392,7 +10517,7 @@ long long _wrap_flat_draft_head_get_info_native_7404cf4ac641f266(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -10440,7 +10565,7 @@ void _wrap_flat_draft_head_write_native_7404cf4ac641f266(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10483,7 +10608,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_7404cf4ac641f266(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -10558,7 +10683,7 @@ void _wrap_flat_draft_decoder_run_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_START_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10570,7 +10695,7 @@ intgo _wrap_FLAT_DRAFT_START_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10582,7 +10707,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_RUN_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10594,7 +10719,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10606,7 +10731,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10618,7 +10743,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10630,7 +10755,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10642,7 +10767,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10654,7 +10779,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10666,7 +10791,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -10725,7 +10850,7 @@ void _wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_7404cf4ac641f266(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_f90692ecae313ddf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10769,7 +10894,7 @@ flat_handle *_wrap_flat_output_layer_create_native_7404cf4ac641f266(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -10798,7 +10923,7 @@ flat_handle *_wrap_flat_hidden_create_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10862,7 +10987,7 @@ void _wrap_flat_hidden_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10874,7 +10999,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10886,7 +11011,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10898,7 +11023,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10910,7 +11035,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10922,7 +11047,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10934,7 +11059,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10946,7 +11071,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10958,7 +11083,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -10970,7 +11095,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -10996,7 +11121,7 @@ void _wrap_flat_hidden_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11029,7 +11154,7 @@ flat_handle *_wrap_flat_speculation_create_native_7404cf4ac641f266(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -11055,7 +11180,7 @@ long long _wrap_flat_speculation_begin_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DEPTH_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11067,7 +11192,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11079,7 +11204,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_NODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11091,7 +11216,7 @@ intgo _wrap_FLAT_TREE_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11103,7 +11228,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11115,7 +11240,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_SLOTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11127,7 +11252,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11139,7 +11264,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_TOKENS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11151,7 +11276,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_CODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11163,7 +11288,7 @@ intgo _wrap_FLAT_TREE_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11175,7 +11300,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_PARENTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11187,7 +11312,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_PLACES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11199,7 +11324,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11211,7 +11336,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11223,7 +11348,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11235,7 +11360,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11247,7 +11372,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11268,7 +11393,7 @@ void _wrap_flat_speculation_get_tree_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -11284,7 +11409,7 @@ void _wrap_flat_speculation_add_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -11307,7 +11432,7 @@ void _wrap_flat_speculation_get_mask_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -11350,7 +11475,7 @@ void _wrap_flat_speculation_verify_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11362,7 +11487,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11374,7 +11499,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11386,7 +11511,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11398,7 +11523,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11410,7 +11535,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11422,7 +11547,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11443,7 +11568,7 @@ void _wrap_flat_speculation_get_stats_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -11479,7 +11604,7 @@ void _wrap_flat_relaxed_draw_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11491,7 +11616,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11503,7 +11628,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11515,7 +11640,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_f90692ecae313ddf() {
   int result;
   intgo _swig_go_result;
   
@@ -11527,7 +11652,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;

@@ -1,10 +1,10 @@
 /* sidbeam: which items of an index may be shown, known in advance: in stock, of a region, of a campaign.
  *
- * A filter is a set of item rows of one index. It is made once, shared by requests and threads, and given to constraints
- * (constraint.h); a search under it returns what a search of an index of its items alone would. What a search reads (a
- * bit per edge of every level, 0.3 to 0.8 bytes per SID, and masks of dense nodes) is derived from the rows when a
- * constraint is first made with the filter, or by sidbeam_filter_prepare(). Lists that belong to one request, such as
- * what a user has seen, are no filters but part of the constraint.
+ * A filter is a set of item rows of one index. It is made once, shared by requests and threads, and given to
+ * constraints (constraint.h); a search under it returns what a search of an index of its items alone would. What a
+ * search reads (a bit per edge of every level, 0.3 to 0.8 bytes per SID, and masks of dense nodes) is derived from the
+ * rows when a constraint is first made with the filter, or by sidbeam_filter_prepare(). Lists that belong to one
+ * request, such as what a user has seen, are no filters but part of the constraint.
  *
  * Filters are immutable and reference-counted: share freely, retain and release from any thread.
  * SPDX-License-Identifier: Apache-2.0 */
@@ -52,7 +52,7 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_from_items(
 
 /* Item rows as a host has them. */
 enum {
-  /* A bit per row, lowest bit of a byte first: Arrow's order, and numpy.packbits(bitorder="little"). More may follow. */
+  /* A bit per row, lowest bit of a byte first: Arrow's order, numpy.packbits(bitorder="little"). More may follow. */
   SIDBEAM_ROWS_BITS = 0,
   SIDBEAM_ROWS_BYTES = 1,  /* a byte per row, 0: the row is not in the set; as many as there are rows */
   SIDBEAM_ROWS_ROARING = 2 /* a 32-bit Roaring bitmap in its portable format, whole; it may be damaged */
@@ -129,8 +129,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_from_term(
  * 200 open parentheses and `not`s. `not` turns rows around: those that are null pass `not price<20`, and `price not
  * between 1 and 2`, which is short for `not price between 1 and 2`; they fail `price!=2`.
  *
- * Errors: INVALID_ARGUMENT (the byte at which the text goes wrong, what was expected and what was found; otherwise those
- * of sidbeam_filter_from_term()), OUT_OF_MEMORY. */
+ * Errors: INVALID_ARGUMENT (the byte at which the text goes wrong, what was expected and what was found; otherwise
+ * those of sidbeam_filter_from_term()), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_parse(
     sidbeam_index* index, const char* text, int64_t bytes, sidbeam_filter** out, sidbeam_error* err);
 /* The text of a filter that was parsed, made of a term, or combined from such: one line, of which a filter of the same
@@ -145,8 +145,8 @@ enum { SIDBEAM_FILTER_AND = 0, SIDBEAM_FILTER_OR = 1, SIDBEAM_FILTER_NOT = 2 };
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_combine(
     int32_t op, sidbeam_filter* const* filters, int64_t count, sidbeam_filter** out, sidbeam_error* err);
 /* The filter after a change of some items: allowed [items->count], 1: its rows are in, 0: they are not; of an item that
- * comes twice the last entry counts. `filter` stays as it is, and so do constraints made with it. If it was prepared, so
- * is the new one, at the cost of a copy (0.4 ms at 1e7 items) and of what changed (about 1 us an item).
+ * comes twice the last entry counts. `filter` stays as it is, and so do constraints made with it. If it was prepared,
+ * so is the new one, at the cost of a copy (0.4 ms at 1e7 items) and of what changed (about 1 us an item).
  * Errors: as sidbeam_filter_from_items(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_update(sidbeam_filter* filter,
     const sidbeam_item_list* items, const uint8_t* allowed, int64_t* unknown, sidbeam_filter** out, sidbeam_error* err);
