@@ -81,6 +81,10 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   std::unique_ptr<const Lists> lists;   // null: no list
   int64_t unknown_excluded = 0, unknown_allowed = 0;
 
+  ~sidbeam_constraint() override {
+    constexpr int64_t kMostKept = 8 << 20;  // of an unusual request
+    if (lists != nullptr && (**lists).bytes() > kMostKept) **lists = sidbeam::RequestLists();
+  }
   const sidbeam::RulesView* rules() const override {
     if (lists != nullptr) return &(**lists).view();
     return filter ? &filter->prepare().view() : nullptr;

@@ -143,6 +143,42 @@ TEST(IndexRules, FiltersReachEveryLevel) {
   }
 }
 
+// Enough SIDs for several tasks per level, each of which ends within a node's edges; some nodes are dense.
+TEST(IndexRules, LargeFiltersAreTheSameOnThreads) {
+  Random random(20261203);
+  for (const int32_t kinds : {SIDBEAM_KIND_TRIE, SIDBEAM_KIND_COMPACT_TRIE}) {
+    TestCatalogue catalogue;
+    catalogue.codes = {90, 90, 90, 7};
+    catalogue.kinds = kinds;
+    for (int64_t i = 0; i < 300000; ++i)
+      catalogue.pairs.push_back({{static_cast<int32_t>(random() % 90), static_cast<int32_t>(random() % 90),
+                                  static_cast<int32_t>(random() % 90), static_cast<int32_t>(random() % 7)},
+                                 i,
+                                 "",
+                                 0});
+    const Index built = build(catalogue);
+    const IndexView& index = built.view;
+    const EdgeParents parents(index, 2, default_allocator());
+    const Buffer<uint64_t> rows = random_rows(index, random);
+    for (const int threads : {1, 3}) {
+      const DerivedBits bits(index, parents, rows.data(), threads, default_allocator());
+      const RulesView& rules = bits.view();
+      for (int l = 0; l < index.csr_levels; ++l) {
+        for (uint64_t edge = 0; edge < index.level[l].edges; ++edge) {
+          const bool below =
+              l + 1 < index.csr_levels
+                  ? any_of(rules.level[l + 1].edges.bits, row_of(index.level[l + 1], edge).begin,
+                           row_of(index.level[l + 1], edge).begin + row_of(index.level[l + 1], edge).count)
+                  : any_row(index, trie_ordinals(index, l + 1, edge),
+                            [&](uint64_t row) { return has_bit(rows.data(), row); });
+          ASSERT_EQ(has_bit(rules.level[l].edges.bits, edge), below) << "level " << l << " edge " << edge;
+        }
+      }
+      expect_masks(index, rules);
+    }
+  }
+}
+
 // An update has the bits of a new derivation, with the same memory.
 TEST(IndexRules, UpdatesAreNewDerivations) {
   Random random(20261129);
