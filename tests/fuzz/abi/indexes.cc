@@ -267,6 +267,7 @@ std::span<const Operation> index_operations() {
                                        describe_constraint,
                                        describe,
                                        describe,
+                                       read_attribute,
                                        look_up_sid,
                                        look_up_sid,
                                        look_up_prefix,
