@@ -6,13 +6,14 @@
  * is their id, but item 13 has none; a brand, "a" where the id is even, otherwise "b x"; stock below 12. */
 static sidbeam_index* priced(void) {
   static const int64_t codes[6] = {1, 0, 0, 1, 0, 1}, offsets[3] = {0, 1, 4};
+  static const int64_t ids_of_pairs[6] = {13, 10, 14, 11, 12, 15};
   static const uint8_t valid[6] = {0, 1, 1, 1, 1, 1}, stock[6] = {0, 1, 0, 1, 0, 0};
   const sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_builder* builder = NULL;
   sidbeam_index* index = NULL;
   sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
-  CHECK_I64(small.ids, LIST(13, 10, 14, 11, 12, 15));
+  for (int i = 0; i < 6; ++i) CHECK_INT(small.ids[i], ids_of_pairs[i]);
   CHECK_OK(sidbeam_builder_create(runtime, &config, &builder, &err));
   CHECK_OK(sidbeam_builder_declare_attribute(builder, "price", SIDBEAM_ATTRIBUTE_I64, &err));
   CHECK_OK(sidbeam_builder_declare_attribute(builder, "brand", SIDBEAM_ATTRIBUTE_STRING, &err));
@@ -196,7 +197,7 @@ static void wrong_rows_are_refused(void) {
 static void wrong_terms_are_refused(void) {
   static const int64_t two[2] = {1, 2};
   static const double nan_bound[1] = {NAN}, fraction[1] = {1.5};
-  static const char* const texts[2] = {"x", NULL};
+  static const char* const words[2] = {"x", NULL};
   sidbeam_index *index = priced(), *bare = make_index(&small, SIDBEAM_KIND_TRIE);
   sidbeam_filter* filter = NULL;
   sidbeam_term term = SIDBEAM_TERM_INIT;
@@ -221,7 +222,7 @@ static void wrong_terms_are_refused(void) {
   term.numbers = nan_bound;
   REFUSED(index, "NaN");
   term.numbers = NULL;
-  term.strings = texts;
+  term.strings = words;
   REFUSED(index, "price", "integers");
   term.count = 2;
   REFUSED(index, "term.strings[1] is NULL");
