@@ -139,8 +139,16 @@ bool write_filters(const std::filesystem::path& folder) {
   std::vector<uint32_t> rows = {3, 5, 70'000, 131'072, 131'073, 131'075, 262'143};
   for (const roaring::Runs runs : {roaring::Runs::kNone, roaring::Runs::kSome, roaring::Runs::kAll})
     add(roaring::write(rows, runs), {3, 0x40, 0x0D, 3});
-  for (uint32_t row = 0; row < 10'000; row += 2) rows.push_back(row);  // a bitmap, longer than most inputs may be
-  add(roaring::write(rows, roaring::Runs::kAll), {3, 0x40, 0x0D, 3});
+  for (uint32_t row = 100; row < 5'000; ++row) rows.push_back(row);
+  const std::vector<uint8_t> bitmap = roaring::write(rows, roaring::Runs::kNone);
+  std::vector<uint8_t> pairs;  // each byte and how often it follows itself
+  for (const uint8_t byte : bitmap) {
+    if (pairs.empty() || pairs[pairs.size() - 2] != byte || pairs.back() == 255)
+      pairs.insert(pairs.end(), {byte, 0});
+    else
+      ++pairs.back();
+  }
+  add(pairs, {128, 0x40, 0x0D, 3});
   add({1, 0, 255, 7, 9}, {4, 3, 5, 0});
   return written;
 }
