@@ -82,7 +82,7 @@ void try_text(std::string_view text) {
   for (size_t row = 0; row < kItems; ++row) FUZZ_CHECK(has(bits, row) == filters::passes(tree, columns(), row));
 }
 
-// The columns with arrays of the input's bytes: nothing outside them is read.
+// The columns with some arrays of the input's bytes: nothing outside them is read.
 void try_damaged(std::string_view text, Bytes bytes) {
   sidbeam::Expression tree;
   if (bytes.empty() || !is_taken([&] { tree = sidbeam::parse_expression(text); })) return;
@@ -99,10 +99,13 @@ void try_damaged(std::string_view text, Bytes bytes) {
   for (sidbeam::Attribute& column : damaged) {
     const bool is_list = column.type == sidbeam::AttributeType::kStringList;
     if (column.type < sidbeam::AttributeType::kString) continue;
-    const int width = 2 << bytes[next++ % bytes.size()] % 3;
-    column.codes = {array(is_list ? column.code_count : kItems, static_cast<size_t>(width)), width};
-    if (is_list) column.offsets = {array(kItems + 1, static_cast<size_t>(width)), width};
-    column.dictionary.offsets = static_cast<const uint64_t*>(array(column.dictionary.count + 1, 8));
+    const uint8_t which = bytes[next++ % bytes.size()];  // what is damaged: with all of it, little would be found
+    const int width = 2 << which % 3;
+    const auto width_bytes = static_cast<size_t>(width);
+    if ((which & 0x80) != 0) column.codes = {array(is_list ? column.code_count : kItems, width_bytes), width};
+    if (is_list && (which & 0x40) != 0) column.offsets = {array(kItems + 1, width_bytes), width};
+    if ((which & 0x20) != 0)
+      column.dictionary.offsets = static_cast<const uint64_t*>(array(column.dictionary.count + 1, 8));
   }
   is_taken([&] { rows_of(tree, damaged); });
 }
