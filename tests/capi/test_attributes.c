@@ -138,7 +138,7 @@ static void values_come_back_by_item_row(void) {
     CHECK(numbers[row] == scores[pair]);
     CHECK_OK(sidbeam_index_attribute_string(index, 0, codes[row], &text, &length, &err));
     CHECK_INT(length, two_each[pair + 1] - two_each[pair]);
-    CHECK(memcmp(text, "b1a1b1c1a1" + two_each[pair], (size_t)length) == 0);
+    CHECK(memcmp(text, &"b1a1b1c1a1"[two_each[pair]], (size_t)length) == 0);
     int64_t one = -1;
     CHECK_OK(sidbeam_index_attribute_integers(index, 1, row, 1, &one, NULL, &err));
     CHECK_INT(one, integers[row]);
