@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "attributes.h"
 #include "batch.h"
 #include "options.h"
 #include "pattern.h"
@@ -44,6 +45,7 @@ class Source : public Where {
   virtual int64_t done() const = 0;
   virtual int64_t total() const = 0;
   const Sids& sids() const { return sids_; }
+  const Attributes& attributes() const { return attributes_; }
   std::string row() const override;
 
  protected:
@@ -73,6 +75,7 @@ class Source : public Where {
   const InputFile& file_;
   Shape shape_;
   Sids sids_;
+  Attributes attributes_;
   int64_t record_ = 0;  // its number, for formats without lines
 
  private:

@@ -204,7 +204,8 @@ static void declarations_are_checked(void) {
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "a\nb", 1, &err), bad,
               "the name 'a\\x0ab' has a control character");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "\xff", 1, &err), bad, "is not valid UTF-8");
-  CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "tags", 1, &err), bad, "attribute 'tags' is declared twice");
+  CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "tags", 1, &err), bad,
+              "attribute 'tags' is of type string_list, and declared as i64");
   for (int i = 5; i < 256; ++i) {
     char name[16];
     snprintf(name, sizeof name, "a%d", i);
@@ -213,7 +214,8 @@ static void declarations_are_checked(void) {
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "last", 1, &err), bad, "one too many, expected at most 256");
   CHECK_OK(add_all(builder, &small, &err));
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "late", 1, &err), SIDBEAM_BAD_STATE,
-              "6 rows were added: attributes are declared before the first");
+              "attribute 'late': 6 rows were added, and attributes are declared before the first");
+  CHECK_OK(sidbeam_builder_declare_attribute(builder, "tags", SIDBEAM_ATTRIBUTE_STRING_LIST, &err));
   sidbeam_builder_destroy(builder);
 }
 
