@@ -44,7 +44,7 @@ func (b *Builder) AddArrow(stream uintptr, columns ArrowColumns) (int64, error) 
 	}
 	f := newFailure()
 	pairs := native.Flat_builder_add_arrow(b.handle.raw(), int64(stream), names.sid, names.levels, names.levelPrefix,
-		names.item, names.priority, f.bytes())
+		names.item, names.priority, nil, 0, f.bytes())
 	runtime.KeepAlive(b)
 	return pairs, f.done()
 }

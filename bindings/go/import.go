@@ -115,7 +115,7 @@ func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool) 
 	file := &importFile{handle: newHandle(native.Flat_import_create())}
 	if err := file.cancellable(ctx, func(f *failure) {
 		native.Flat_import_open(file.handle.raw(), path, saturate(c.Levels), c.Codes, flag(c.VariableLength), c.Format,
-			c.IDs, c.ItemColumn, c.SIDColumns, c.PriorityColumn, c.TokenPattern, base, int(c.Quotes), flag(textIDs),
+			c.IDs, c.ItemColumn, c.SIDColumns, c.PriorityColumn, c.TokenPattern, base, int(c.Quotes), flag(textIDs), "",
 			f.bytes())
 	}); err != nil {
 		file.handle.close()

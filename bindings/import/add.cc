@@ -65,7 +65,7 @@ class Feeder {
     column.bools = values.bools.data();
     column.text = values.text.data();
     column.offsets = values.text_ends.data();
-    column.lists = values.list_ends.data();
+    if (spec.type == SIDBEAM_ATTRIBUTE_STRING_LIST) column.lists = values.list_ends.data();
     call(sidbeam_builder_set_attribute, builder_, &column, rows);
   }
 

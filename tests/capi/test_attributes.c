@@ -264,6 +264,10 @@ static void values_are_checked(void) {
   column.string_count = 2;
   CHECK_FAILS(sidbeam_builder_set_attribute(builder, &column, 6, &err), bad,
               "attribute 'brand': row 2 has code 2, expected 0 to 1");
+  column.lists = two_each;
+  CHECK_FAILS(sidbeam_builder_set_attribute(builder, &column, 6, &err), bad,
+              "attribute 'brand' is of type string, and lists is given");
+  column.lists = NULL;
   column.string_count = -1;
   CHECK_FAILS(sidbeam_builder_set_attribute(builder, &column, 6, &err), bad, "string_count is -1");
   column.name = "tags";

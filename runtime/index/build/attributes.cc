@@ -267,6 +267,9 @@ void AttributeColumns::set(const sidbeam_attribute_column& column, int64_t begin
   Buffer<std::string_view> strings;
   if (has_dictionary(to->type) && count > 0) {
     const bool are_lists = to->type == AttributeType::kStringList;
+    if (!are_lists && column.lists != nullptr)
+      fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s' is of type string, and lists is given, expected NULL",
+           to->name.c_str());
     const int64_t all = are_lists ? check_lists(column, count) : count;
     if (column.codes != nullptr && column.string_count < 0)
       fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s': string_count is %lld, expected 0 or more", to->name.c_str(),

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "attributes.h"
 #include "index_facts.h"
 #include "operations.h"
 
@@ -165,6 +166,7 @@ void add(World& world) {
   if (status != SIDBEAM_OK || count == 0) return;
   builder.rows += count;
   if (!named) builder.ids = pairs.ids.given() ? 1 : 0;
+  set_attributes(world, builder, count);
 }
 
 void set_metadata(World& world) {
@@ -230,6 +232,7 @@ void write_index(World& world) { write(world); }
 void make_index(World& world) {
   for (int attempts = 0; attempts < 2 && world.indexes.empty(); ++attempts) {
     create(world);
+    if (world.flip()) declare_attribute(world);
     add(world);
     add(world);
     if (world.flip()) set_metadata(world);
@@ -238,8 +241,9 @@ void make_index(World& world) {
 }
 
 std::span<const Operation> builder_operations() {
-  static constexpr Operation kAll[] = {create, add,    add,    set_metadata, plan,         estimate,  describe_plan,
-                                       write,  finish, finish, destroy,      destroy_plan, add_arrow, inspect_arrow};
+  static constexpr Operation kAll[] = {create,   add,           add,       set_metadata,  plan,
+                                       estimate, describe_plan, write,     finish,        finish,
+                                       destroy,  destroy_plan,  add_arrow, inspect_arrow, declare_attribute};
   return kAll;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "attributes.h"
 #include "index_facts.h"
 #include "lookups.h"
 #include "operations.h"
@@ -267,6 +268,7 @@ std::span<const Operation> index_operations() {
                                        describe_constraint,
                                        describe,
                                        describe,
+                                       read_attributes,
                                        look_up_sid,
                                        look_up_sid,
                                        look_up_prefix,

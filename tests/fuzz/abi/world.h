@@ -40,7 +40,8 @@ struct Builder {
   std::vector<int32_t> codes;
   std::unique_ptr<Progress> progress;
   int64_t rows = 0;
-  int32_t ids = -1;  // 1: calls give ids, 0: they do not, -1: none was made
+  int32_t attributes = 0;  // bit t: one of type t is declared
+  int32_t ids = -1;        // 1: calls give ids, 0: they do not, -1: none was made
   enum { kOpen, kUnknown, kClosed } closed = kOpen;
 };
 

@@ -172,7 +172,7 @@ public final class Builder extends NativeObject {
   public long addArrow(long stream, ArrowColumns columns) {
     try {
       return ArrowColumns.of(stream, columns).call((sid, levels, prefix, item, priority) -> Native
-          .flat_builder_add_arrow(handle, stream, sid, levels, prefix, item, priority));
+          .flat_builder_add_arrow(handle, stream, sid, levels, prefix, item, priority, null, 0));
     } finally {
       Reference.reachabilityFence(this);
     }

@@ -26,7 +26,7 @@ final class Import extends NativeObject {
     }
     run(() -> {
       Native.flat_import_open(handle, name, config.levels, config.codes, config.variableLength ? 1 : 0, format, ids,
-          item, sid, priority, pattern, config.tokenBase, config.quotes.code, textIds ? 1 : 0);
+          item, sid, priority, pattern, config.tokenBase, config.quotes.code, textIds ? 1 : 0, null);
       return null;
     });
   }
