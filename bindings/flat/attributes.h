@@ -70,8 +70,8 @@ static inline int64_t flat_index_attribute_count(flat_handle* index, sidbeam_err
   return info.attribute_count;
 }
 
-/* numbers [FLAT_ATTRIBUTE_COUNT]; range [2]: least and greatest of F32. Returns the length of the name, of which as much
- * as fits is written. */
+/* numbers [FLAT_ATTRIBUTE_COUNT]; range [2]: least and greatest of F32. Returns the length of the name, of which as
+ * much as fits is written. */
 static inline int64_t flat_index_get_attribute(flat_handle* index, int64_t i, flat_out_i64 numbers, flat_out_f32 range,
                                                flat_out_bytes name, sidbeam_error* err) {
   sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;

@@ -1,4 +1,4 @@
-"""Attributes of items: given with pairs, with tables and with files, and read back. SPDX-License-Identifier: Apache-2.0"""
+"""Attributes of items: given with pairs, tables and files, and read back. SPDX-License-Identifier: Apache-2.0"""
 
 import json
 

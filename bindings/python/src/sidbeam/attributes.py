@@ -123,8 +123,8 @@ def _type_of(values: Sequence[Any], what: str) -> AttributeType:
     if len(kinds) > 1 or None in kinds:
         strange = next(v for v in values if _kind_of_one(v) is None or _kind_of_one(v) != _kind_of_one(values[0]))
         raise WrongType(
-            f"{what} holds {shown(strange)}, expected integers, floats, bools, strings or lists of strings, and only one"
-            " of these"
+            f"{what} holds {shown(strange)}, expected integers, floats, bools, strings or lists of strings, one of"
+            " these alone"
         )
     kind = kinds.pop()
     assert kind is not None
@@ -233,7 +233,7 @@ class Attribute:
         return first, max(end - first, 0)
 
     def masked(self, start: int = 0, stop: Optional[int] = None) -> np.ma.MaskedArray[Any, Any]:
-        """Of item rows start .. stop-1, nulls masked: int64, float32, bool or, of strings, int64 codes. Not of lists."""
+        """Of item rows start .. stop-1, nulls masked: int64, float32, bool; of strings int64 codes. Not of lists."""
         if self.type == AttributeType.STRING_LIST:
             raise WrongType(f"attribute {self.name!r} holds lists, expected single values: values() gives lists")
         first, count = self._rows(start, stop)
