@@ -76,8 +76,8 @@ typedef _goslice_ swig_type_46;
 typedef _goslice_ swig_type_47;
 typedef _goslice_ swig_type_48;
 typedef _goslice_ swig_type_49;
-typedef long long swig_type_50;
-typedef _goslice_ swig_type_51;
+typedef _goslice_ swig_type_50;
+typedef long long swig_type_51;
 typedef _goslice_ swig_type_52;
 typedef _goslice_ swig_type_53;
 typedef _goslice_ swig_type_54;
@@ -85,65 +85,65 @@ typedef _goslice_ swig_type_55;
 typedef _goslice_ swig_type_56;
 typedef _goslice_ swig_type_57;
 typedef _goslice_ swig_type_58;
-typedef _gostring_ swig_type_59;
-typedef _goslice_ swig_type_60;
-typedef _gostring_ swig_type_61;
+typedef _goslice_ swig_type_59;
+typedef _gostring_ swig_type_60;
+typedef _goslice_ swig_type_61;
 typedef _gostring_ swig_type_62;
 typedef _gostring_ swig_type_63;
 typedef _gostring_ swig_type_64;
 typedef _gostring_ swig_type_65;
 typedef _gostring_ swig_type_66;
-typedef long long swig_type_67;
-typedef _goslice_ swig_type_68;
-typedef _goslice_ swig_type_69;
+typedef _gostring_ swig_type_67;
+typedef long long swig_type_68;
+typedef _gostring_ swig_type_69;
 typedef _goslice_ swig_type_70;
 typedef _goslice_ swig_type_71;
-typedef long long swig_type_72;
+typedef _goslice_ swig_type_72;
 typedef _goslice_ swig_type_73;
-typedef _goslice_ swig_type_74;
+typedef long long swig_type_74;
 typedef _goslice_ swig_type_75;
 typedef _goslice_ swig_type_76;
-typedef _goslice_ swig_type_77;
+typedef long long swig_type_77;
 typedef long long swig_type_78;
 typedef _goslice_ swig_type_79;
 typedef _goslice_ swig_type_80;
-typedef _gostring_ swig_type_81;
+typedef _goslice_ swig_type_81;
 typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
-typedef long long swig_type_84;
-typedef _goslice_ swig_type_85;
-typedef _gostring_ swig_type_86;
+typedef _goslice_ swig_type_84;
+typedef long long swig_type_85;
+typedef _goslice_ swig_type_86;
 typedef _goslice_ swig_type_87;
-typedef _goslice_ swig_type_88;
+typedef _gostring_ swig_type_88;
 typedef _goslice_ swig_type_89;
 typedef _goslice_ swig_type_90;
-typedef _goslice_ swig_type_91;
+typedef long long swig_type_91;
 typedef _goslice_ swig_type_92;
-typedef _goslice_ swig_type_93;
-typedef _gostring_ swig_type_94;
+typedef _gostring_ swig_type_93;
+typedef _goslice_ swig_type_94;
 typedef _goslice_ swig_type_95;
-typedef long long swig_type_96;
+typedef _goslice_ swig_type_96;
 typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
-typedef long long swig_type_99;
+typedef _goslice_ swig_type_99;
 typedef _goslice_ swig_type_100;
-typedef _goslice_ swig_type_101;
+typedef _gostring_ swig_type_101;
 typedef _goslice_ swig_type_102;
-typedef _goslice_ swig_type_103;
-typedef long long swig_type_104;
+typedef long long swig_type_103;
+typedef _goslice_ swig_type_104;
 typedef _goslice_ swig_type_105;
-typedef _goslice_ swig_type_106;
+typedef long long swig_type_106;
 typedef _goslice_ swig_type_107;
 typedef _goslice_ swig_type_108;
-typedef long long swig_type_109;
+typedef _goslice_ swig_type_109;
 typedef _goslice_ swig_type_110;
-typedef _goslice_ swig_type_111;
+typedef long long swig_type_111;
 typedef _goslice_ swig_type_112;
 typedef _goslice_ swig_type_113;
 typedef _goslice_ swig_type_114;
 typedef _goslice_ swig_type_115;
-typedef _goslice_ swig_type_116;
-typedef long long swig_type_117;
+typedef long long swig_type_116;
+typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
 typedef _goslice_ swig_type_119;
 typedef _goslice_ swig_type_120;
@@ -155,811 +155,888 @@ typedef _goslice_ swig_type_125;
 typedef _goslice_ swig_type_126;
 typedef _goslice_ swig_type_127;
 typedef _goslice_ swig_type_128;
-typedef long long swig_type_129;
-typedef long long swig_type_130;
+typedef _goslice_ swig_type_129;
+typedef _goslice_ swig_type_130;
 typedef long long swig_type_131;
 typedef _goslice_ swig_type_132;
 typedef _goslice_ swig_type_133;
 typedef _goslice_ swig_type_134;
 typedef _goslice_ swig_type_135;
-typedef _goslice_ swig_type_136;
-typedef _goslice_ swig_type_137;
+typedef long long swig_type_136;
+typedef long long swig_type_137;
 typedef long long swig_type_138;
 typedef _goslice_ swig_type_139;
 typedef _goslice_ swig_type_140;
 typedef _goslice_ swig_type_141;
-typedef long long swig_type_142;
-typedef _goslice_ swig_type_143;
+typedef _goslice_ swig_type_142;
+typedef _gostring_ swig_type_143;
 typedef _goslice_ swig_type_144;
-typedef _goslice_ swig_type_145;
-typedef _goslice_ swig_type_146;
+typedef _gostring_ swig_type_145;
+typedef long long swig_type_146;
 typedef _goslice_ swig_type_147;
 typedef _goslice_ swig_type_148;
 typedef _goslice_ swig_type_149;
 typedef _goslice_ swig_type_150;
-typedef long long swig_type_151;
+typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef _goslice_ swig_type_153;
 typedef _goslice_ swig_type_154;
-typedef long long swig_type_155;
+typedef _goslice_ swig_type_155;
 typedef long long swig_type_156;
 typedef _goslice_ swig_type_157;
-typedef _goslice_ swig_type_158;
-typedef _goslice_ swig_type_159;
+typedef long long swig_type_158;
+typedef long long swig_type_159;
 typedef _goslice_ swig_type_160;
 typedef _goslice_ swig_type_161;
 typedef _goslice_ swig_type_162;
 typedef _goslice_ swig_type_163;
-typedef _goslice_ swig_type_164;
-typedef _goslice_ swig_type_165;
-typedef _goslice_ swig_type_166;
+typedef long long swig_type_164;
+typedef long long swig_type_165;
+typedef long long swig_type_166;
 typedef _goslice_ swig_type_167;
-typedef long long swig_type_168;
+typedef _goslice_ swig_type_168;
 typedef _goslice_ swig_type_169;
-typedef _goslice_ swig_type_170;
-typedef _goslice_ swig_type_171;
+typedef long long swig_type_170;
+typedef long long swig_type_171;
 typedef long long swig_type_172;
-typedef long long swig_type_173;
+typedef _goslice_ swig_type_173;
 typedef _goslice_ swig_type_174;
-typedef long long swig_type_175;
-typedef _goslice_ swig_type_176;
-typedef _goslice_ swig_type_177;
-typedef _goslice_ swig_type_178;
+typedef _goslice_ swig_type_175;
+typedef long long swig_type_176;
+typedef long long swig_type_177;
+typedef long long swig_type_178;
 typedef _goslice_ swig_type_179;
-typedef long long swig_type_180;
+typedef _goslice_ swig_type_180;
 typedef _goslice_ swig_type_181;
 typedef _goslice_ swig_type_182;
 typedef long long swig_type_183;
-typedef _goslice_ swig_type_184;
-typedef _goslice_ swig_type_185;
-typedef _goslice_ swig_type_186;
+typedef long long swig_type_184;
+typedef long long swig_type_185;
+typedef long long swig_type_186;
 typedef _goslice_ swig_type_187;
-typedef long long swig_type_188;
+typedef _goslice_ swig_type_188;
 typedef _goslice_ swig_type_189;
 typedef _goslice_ swig_type_190;
-typedef long long swig_type_191;
-typedef _goslice_ swig_type_192;
+typedef _goslice_ swig_type_191;
+typedef long long swig_type_192;
 typedef _goslice_ swig_type_193;
 typedef _goslice_ swig_type_194;
-typedef long long swig_type_195;
-typedef _goslice_ swig_type_196;
+typedef _goslice_ swig_type_195;
+typedef long long swig_type_196;
 typedef _goslice_ swig_type_197;
 typedef _goslice_ swig_type_198;
 typedef _goslice_ swig_type_199;
 typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
-typedef long long swig_type_202;
-typedef long long swig_type_203;
-typedef long long swig_type_204;
+typedef _goslice_ swig_type_202;
+typedef _goslice_ swig_type_203;
+typedef _goslice_ swig_type_204;
 typedef long long swig_type_205;
-typedef long long swig_type_206;
-typedef long long swig_type_207;
+typedef _goslice_ swig_type_206;
+typedef _goslice_ swig_type_207;
 typedef _goslice_ swig_type_208;
-typedef _goslice_ swig_type_209;
-typedef _goslice_ swig_type_210;
+typedef long long swig_type_209;
+typedef long long swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef long long swig_type_212;
+typedef _goslice_ swig_type_212;
 typedef _goslice_ swig_type_213;
-typedef long long swig_type_214;
+typedef _goslice_ swig_type_214;
 typedef _goslice_ swig_type_215;
-typedef long long swig_type_216;
+typedef _goslice_ swig_type_216;
 typedef _goslice_ swig_type_217;
 typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
 typedef _goslice_ swig_type_220;
 typedef _goslice_ swig_type_221;
-typedef _goslice_ swig_type_222;
-typedef long long swig_type_223;
+typedef long long swig_type_222;
+typedef _goslice_ swig_type_223;
 typedef _goslice_ swig_type_224;
 typedef _goslice_ swig_type_225;
 typedef long long swig_type_226;
 typedef long long swig_type_227;
-typedef long long swig_type_228;
-typedef _goslice_ swig_type_229;
+typedef _goslice_ swig_type_228;
+typedef long long swig_type_229;
 typedef _goslice_ swig_type_230;
 typedef _goslice_ swig_type_231;
 typedef _goslice_ swig_type_232;
 typedef _goslice_ swig_type_233;
-typedef _goslice_ swig_type_234;
-typedef long long swig_type_235;
+typedef long long swig_type_234;
+typedef _goslice_ swig_type_235;
 typedef _goslice_ swig_type_236;
-typedef _goslice_ swig_type_237;
-typedef long long swig_type_238;
-typedef long long swig_type_239;
+typedef long long swig_type_237;
+typedef _goslice_ swig_type_238;
+typedef _goslice_ swig_type_239;
 typedef _goslice_ swig_type_240;
 typedef _goslice_ swig_type_241;
-typedef _goslice_ swig_type_242;
-typedef long long swig_type_243;
+typedef long long swig_type_242;
+typedef _goslice_ swig_type_243;
 typedef _goslice_ swig_type_244;
-typedef _goslice_ swig_type_245;
+typedef long long swig_type_245;
 typedef _goslice_ swig_type_246;
 typedef _goslice_ swig_type_247;
 typedef _goslice_ swig_type_248;
-typedef _goslice_ swig_type_249;
+typedef long long swig_type_249;
 typedef _goslice_ swig_type_250;
-typedef long long swig_type_251;
+typedef _goslice_ swig_type_251;
 typedef _goslice_ swig_type_252;
 typedef _goslice_ swig_type_253;
 typedef _goslice_ swig_type_254;
-typedef long long swig_type_255;
-typedef _goslice_ swig_type_256;
+typedef _goslice_ swig_type_255;
+typedef long long swig_type_256;
 typedef long long swig_type_257;
-typedef _goslice_ swig_type_258;
+typedef long long swig_type_258;
 typedef long long swig_type_259;
-typedef _goslice_ swig_type_260;
-typedef _goslice_ swig_type_261;
+typedef long long swig_type_260;
+typedef long long swig_type_261;
 typedef _goslice_ swig_type_262;
 typedef _goslice_ swig_type_263;
 typedef _goslice_ swig_type_264;
-typedef long long swig_type_265;
-typedef _goslice_ swig_type_266;
-typedef long long swig_type_267;
-typedef _goslice_ swig_type_268;
+typedef _goslice_ swig_type_265;
+typedef long long swig_type_266;
+typedef _goslice_ swig_type_267;
+typedef long long swig_type_268;
 typedef _goslice_ swig_type_269;
-typedef _goslice_ swig_type_270;
+typedef long long swig_type_270;
 typedef _goslice_ swig_type_271;
-typedef long long swig_type_272;
-typedef long long swig_type_273;
-typedef long long swig_type_274;
-typedef long long swig_type_275;
-typedef long long swig_type_276;
-typedef _goslice_ swig_type_277;
+typedef _goslice_ swig_type_272;
+typedef _goslice_ swig_type_273;
+typedef _goslice_ swig_type_274;
+typedef _goslice_ swig_type_275;
+typedef _goslice_ swig_type_276;
+typedef long long swig_type_277;
 typedef _goslice_ swig_type_278;
 typedef _goslice_ swig_type_279;
 typedef long long swig_type_280;
 typedef long long swig_type_281;
-typedef _goslice_ swig_type_282;
-typedef long long swig_type_283;
+typedef long long swig_type_282;
+typedef _goslice_ swig_type_283;
 typedef _goslice_ swig_type_284;
 typedef _goslice_ swig_type_285;
 typedef _goslice_ swig_type_286;
 typedef _goslice_ swig_type_287;
-typedef long long swig_type_288;
+typedef _goslice_ swig_type_288;
 typedef long long swig_type_289;
-typedef long long swig_type_290;
-typedef long long swig_type_291;
-typedef _goslice_ swig_type_292;
-typedef _goslice_ swig_type_293;
+typedef _goslice_ swig_type_290;
+typedef _goslice_ swig_type_291;
+typedef long long swig_type_292;
+typedef long long swig_type_293;
 typedef _goslice_ swig_type_294;
-typedef long long swig_type_295;
+typedef _goslice_ swig_type_295;
 typedef _goslice_ swig_type_296;
-typedef _goslice_ swig_type_297;
+typedef long long swig_type_297;
 typedef _goslice_ swig_type_298;
 typedef _goslice_ swig_type_299;
-typedef long long swig_type_300;
-typedef long long swig_type_301;
-typedef long long swig_type_302;
-typedef long long swig_type_303;
+typedef _goslice_ swig_type_300;
+typedef _goslice_ swig_type_301;
+typedef _goslice_ swig_type_302;
+typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
-typedef _goslice_ swig_type_305;
+typedef long long swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
 typedef _goslice_ swig_type_308;
-typedef _goslice_ swig_type_309;
+typedef long long swig_type_309;
 typedef _goslice_ swig_type_310;
-typedef _goslice_ swig_type_311;
+typedef long long swig_type_311;
 typedef _goslice_ swig_type_312;
-typedef _goslice_ swig_type_313;
-typedef long long swig_type_314;
+typedef long long swig_type_313;
+typedef _goslice_ swig_type_314;
 typedef _goslice_ swig_type_315;
-typedef long long swig_type_316;
-typedef long long swig_type_317;
+typedef _goslice_ swig_type_316;
+typedef _goslice_ swig_type_317;
 typedef _goslice_ swig_type_318;
 typedef long long swig_type_319;
 typedef _goslice_ swig_type_320;
-typedef _goslice_ swig_type_321;
-typedef long long swig_type_322;
+typedef long long swig_type_321;
+typedef _goslice_ swig_type_322;
 typedef _goslice_ swig_type_323;
 typedef _goslice_ swig_type_324;
 typedef _goslice_ swig_type_325;
-typedef _goslice_ swig_type_326;
-typedef _goslice_ swig_type_327;
-typedef _goslice_ swig_type_328;
-typedef _goslice_ swig_type_329;
-typedef _goslice_ swig_type_330;
+typedef long long swig_type_326;
+typedef long long swig_type_327;
+typedef long long swig_type_328;
+typedef long long swig_type_329;
+typedef long long swig_type_330;
 typedef _goslice_ swig_type_331;
 typedef _goslice_ swig_type_332;
 typedef _goslice_ swig_type_333;
-typedef _goslice_ swig_type_334;
-typedef _goslice_ swig_type_335;
+typedef long long swig_type_334;
+typedef long long swig_type_335;
 typedef _goslice_ swig_type_336;
-typedef _goslice_ swig_type_337;
-typedef long long swig_type_338;
+typedef long long swig_type_337;
+typedef _goslice_ swig_type_338;
 typedef _goslice_ swig_type_339;
-typedef long long swig_type_340;
+typedef _goslice_ swig_type_340;
 typedef _goslice_ swig_type_341;
-typedef _goslice_ swig_type_342;
-typedef _goslice_ swig_type_343;
-typedef _goslice_ swig_type_344;
-typedef _gostring_ swig_type_345;
-typedef _gostring_ swig_type_346;
+typedef long long swig_type_342;
+typedef long long swig_type_343;
+typedef long long swig_type_344;
+typedef long long swig_type_345;
+typedef _goslice_ swig_type_346;
 typedef _goslice_ swig_type_347;
 typedef _goslice_ swig_type_348;
-typedef _goslice_ swig_type_349;
+typedef long long swig_type_349;
 typedef _goslice_ swig_type_350;
 typedef _goslice_ swig_type_351;
 typedef _goslice_ swig_type_352;
 typedef _goslice_ swig_type_353;
-typedef _goslice_ swig_type_354;
+typedef long long swig_type_354;
 typedef long long swig_type_355;
-typedef _goslice_ swig_type_356;
-typedef _goslice_ swig_type_357;
+typedef long long swig_type_356;
+typedef long long swig_type_357;
 typedef _goslice_ swig_type_358;
 typedef _goslice_ swig_type_359;
-typedef long long swig_type_360;
+typedef _goslice_ swig_type_360;
 typedef _goslice_ swig_type_361;
 typedef _goslice_ swig_type_362;
-typedef long long swig_type_363;
-typedef long long swig_type_364;
-typedef long long swig_type_365;
+typedef _goslice_ swig_type_363;
+typedef _goslice_ swig_type_364;
+typedef _goslice_ swig_type_365;
 typedef _goslice_ swig_type_366;
 typedef _goslice_ swig_type_367;
 typedef long long swig_type_368;
-typedef long long swig_type_369;
-typedef _goslice_ swig_type_370;
-typedef _goslice_ swig_type_371;
-typedef long long swig_type_372;
+typedef _goslice_ swig_type_369;
+typedef long long swig_type_370;
+typedef long long swig_type_371;
+typedef _goslice_ swig_type_372;
 typedef long long swig_type_373;
-typedef long long swig_type_374;
+typedef _goslice_ swig_type_374;
 typedef _goslice_ swig_type_375;
 typedef long long swig_type_376;
 typedef _goslice_ swig_type_377;
-typedef long long swig_type_378;
+typedef _goslice_ swig_type_378;
 typedef _goslice_ swig_type_379;
 typedef _goslice_ swig_type_380;
 typedef _goslice_ swig_type_381;
 typedef _goslice_ swig_type_382;
-typedef _gostring_ swig_type_383;
+typedef _goslice_ swig_type_383;
 typedef _goslice_ swig_type_384;
-typedef long long swig_type_385;
+typedef _goslice_ swig_type_385;
 typedef _goslice_ swig_type_386;
 typedef _goslice_ swig_type_387;
 typedef _goslice_ swig_type_388;
 typedef _goslice_ swig_type_389;
-typedef _gostring_ swig_type_390;
+typedef _goslice_ swig_type_390;
 typedef _goslice_ swig_type_391;
-typedef _goslice_ swig_type_392;
+typedef long long swig_type_392;
 typedef _goslice_ swig_type_393;
-typedef _goslice_ swig_type_394;
-typedef _gostring_ swig_type_395;
+typedef long long swig_type_394;
+typedef _goslice_ swig_type_395;
 typedef _goslice_ swig_type_396;
 typedef _goslice_ swig_type_397;
 typedef _goslice_ swig_type_398;
-typedef long long swig_type_399;
-typedef long long swig_type_400;
-typedef long long swig_type_401;
-typedef long long swig_type_402;
-typedef long long swig_type_403;
-typedef long long swig_type_404;
+typedef _gostring_ swig_type_399;
+typedef _gostring_ swig_type_400;
+typedef _goslice_ swig_type_401;
+typedef _goslice_ swig_type_402;
+typedef _goslice_ swig_type_403;
+typedef _goslice_ swig_type_404;
 typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
 typedef _goslice_ swig_type_407;
 typedef _goslice_ swig_type_408;
-typedef _goslice_ swig_type_409;
+typedef long long swig_type_409;
 typedef _goslice_ swig_type_410;
 typedef _goslice_ swig_type_411;
 typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
 typedef long long swig_type_414;
-typedef long long swig_type_415;
-typedef long long swig_type_416;
+typedef _goslice_ swig_type_415;
+typedef _goslice_ swig_type_416;
 typedef long long swig_type_417;
 typedef long long swig_type_418;
 typedef long long swig_type_419;
 typedef _goslice_ swig_type_420;
 typedef _goslice_ swig_type_421;
 typedef long long swig_type_422;
-typedef _goslice_ swig_type_423;
+typedef long long swig_type_423;
 typedef _goslice_ swig_type_424;
 typedef _goslice_ swig_type_425;
 typedef long long swig_type_426;
 typedef long long swig_type_427;
 typedef long long swig_type_428;
-typedef long long swig_type_429;
-typedef _goslice_ swig_type_430;
+typedef _goslice_ swig_type_429;
+typedef long long swig_type_430;
 typedef _goslice_ swig_type_431;
 typedef long long swig_type_432;
 typedef _goslice_ swig_type_433;
 typedef _goslice_ swig_type_434;
 typedef _goslice_ swig_type_435;
-typedef long long swig_type_436;
-typedef long long swig_type_437;
-typedef long long swig_type_438;
+typedef _goslice_ swig_type_436;
+typedef _gostring_ swig_type_437;
+typedef _goslice_ swig_type_438;
 typedef long long swig_type_439;
-typedef long long swig_type_440;
-typedef long long swig_type_441;
+typedef _goslice_ swig_type_440;
+typedef _goslice_ swig_type_441;
 typedef _goslice_ swig_type_442;
 typedef _goslice_ swig_type_443;
-typedef _goslice_ swig_type_444;
-typedef long long swig_type_445;
+typedef _gostring_ swig_type_444;
+typedef _goslice_ swig_type_445;
 typedef _goslice_ swig_type_446;
 typedef _goslice_ swig_type_447;
 typedef _goslice_ swig_type_448;
-typedef _goslice_ swig_type_449;
-typedef long long swig_type_450;
+typedef _gostring_ swig_type_449;
+typedef _goslice_ swig_type_450;
 typedef _goslice_ swig_type_451;
-typedef long long swig_type_452;
-typedef _goslice_ swig_type_453;
+typedef _goslice_ swig_type_452;
+typedef long long swig_type_453;
 typedef long long swig_type_454;
-typedef _goslice_ swig_type_455;
-typedef _goslice_ swig_type_456;
-typedef _goslice_ swig_type_457;
-typedef _goslice_ swig_type_458;
+typedef long long swig_type_455;
+typedef long long swig_type_456;
+typedef long long swig_type_457;
+typedef long long swig_type_458;
 typedef _goslice_ swig_type_459;
-typedef long long swig_type_460;
+typedef _goslice_ swig_type_460;
 typedef _goslice_ swig_type_461;
 typedef _goslice_ swig_type_462;
-typedef long long swig_type_463;
-typedef long long swig_type_464;
-typedef long long swig_type_465;
-typedef long long swig_type_466;
-typedef long long swig_type_467;
+typedef _goslice_ swig_type_463;
+typedef _goslice_ swig_type_464;
+typedef _goslice_ swig_type_465;
+typedef _goslice_ swig_type_466;
+typedef _goslice_ swig_type_467;
 typedef long long swig_type_468;
-typedef _goslice_ swig_type_469;
-typedef _goslice_ swig_type_470;
-typedef _goslice_ swig_type_471;
-typedef _goslice_ swig_type_472;
-typedef _goslice_ swig_type_473;
-typedef long long swig_type_474;
-typedef long long swig_type_475;
-typedef _goslice_ swig_type_476;
+typedef long long swig_type_469;
+typedef long long swig_type_470;
+typedef long long swig_type_471;
+typedef long long swig_type_472;
+typedef long long swig_type_473;
+typedef _goslice_ swig_type_474;
+typedef _goslice_ swig_type_475;
+typedef long long swig_type_476;
 typedef _goslice_ swig_type_477;
 typedef _goslice_ swig_type_478;
 typedef _goslice_ swig_type_479;
-typedef _goslice_ swig_type_480;
+typedef long long swig_type_480;
 typedef long long swig_type_481;
 typedef long long swig_type_482;
-typedef _goslice_ swig_type_483;
+typedef long long swig_type_483;
 typedef _goslice_ swig_type_484;
 typedef _goslice_ swig_type_485;
-extern void _wrap_Swig_free_native_7404cf4ac641f266(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_7404cf4ac641f266(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266(void);
-extern swig_type_1 _wrap_sidbeam_version_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_7404cf4ac641f266(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_7404cf4ac641f266(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_7404cf4ac641f266(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DISC_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_native_7404cf4ac641f266(void);
-extern swig_type_5 _wrap_FLAT_CLOSED_native_7404cf4ac641f266(void);
-extern void _wrap_flat_close_native_7404cf4ac641f266(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_7404cf4ac641f266(uintptr_t arg1);
-extern void _wrap_flat_free_native_7404cf4ac641f266(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_7404cf4ac641f266(uintptr_t arg1, swig_type_6 arg2);
-extern void _wrap_flat_view_release_native_7404cf4ac641f266(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_7404cf4ac641f266(swig_type_7 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_flat_log_take_native_7404cf4ac641f266(swig_type_8 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_7404cf4ac641f266(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_7404cf4ac641f266(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
-extern void _wrap_flat_builder_get_progress_native_7404cf4ac641f266(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
-extern void _wrap_flat_builder_cancel_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_7404cf4ac641f266(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
-extern void _wrap_flat_builder_add_named_native_7404cf4ac641f266(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
-extern void _wrap_flat_builder_set_metadata_native_7404cf4ac641f266(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
-extern void _wrap_flat_builder_write_native_7404cf4ac641f266(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
-extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_arrow_release_native_7404cf4ac641f266(swig_type_41 arg1);
-extern swig_type_42 _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_type_47 arg6, swig_type_48 arg7, swig_type_49 arg8);
-extern void _wrap_flat_arrow_inspect_native_7404cf4ac641f266(swig_type_50 arg1, swig_type_51 arg2, swig_type_52 arg3, swig_type_53 arg4, swig_type_54 arg5, swig_type_55 arg6, swig_type_56 arg7, swig_type_57 arg8, swig_type_58 arg9);
-extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266(void);
-extern uintptr_t _wrap_flat_import_create_native_7404cf4ac641f266(void);
-extern void _wrap_flat_import_open_native_7404cf4ac641f266(uintptr_t arg1, swig_type_59 arg2, swig_intgo arg3, swig_type_60 arg4, swig_intgo arg5, swig_type_61 arg6, swig_type_62 arg7, swig_type_63 arg8, swig_type_64 arg9, swig_type_65 arg10, swig_type_66 arg11, swig_type_67 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_68 arg15);
-extern void _wrap_flat_import_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_69 arg2, swig_type_70 arg3, swig_type_71 arg4);
-extern swig_type_72 _wrap_flat_import_text_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_73 arg3, swig_type_74 arg4);
-extern void _wrap_flat_import_add_to_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, swig_type_75 arg3);
-extern void _wrap_flat_import_get_progress_native_7404cf4ac641f266(uintptr_t arg1, swig_type_76 arg2, swig_type_77 arg3);
-extern void _wrap_flat_import_cancel_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_78 _wrap_flat_returned_loans_native_7404cf4ac641f266(swig_type_79 arg1);
-extern uintptr_t _wrap_flat_builder_finish_native_7404cf4ac641f266(uintptr_t arg1, swig_type_80 arg2);
-extern uintptr_t _wrap_flat_index_open_native_7404cf4ac641f266(uintptr_t arg1, swig_type_81 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_82 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_7404cf4ac641f266(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_85 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_index_peek_native_7404cf4ac641f266(swig_type_86 arg1, swig_type_87 arg2, swig_type_88 arg3, swig_type_89 arg4);
-extern void _wrap_flat_index_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3, swig_type_92 arg4);
-extern void _wrap_flat_index_verify_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_93 arg3);
-extern void _wrap_flat_index_write_native_7404cf4ac641f266(uintptr_t arg1, swig_type_94 arg2, swig_type_95 arg3);
-extern swig_type_96 _wrap_flat_index_bytes_native_7404cf4ac641f266(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
-extern void _wrap_flat_index_get_section_native_7404cf4ac641f266(uintptr_t arg1, swig_type_99 arg2, swig_type_100 arg3, swig_type_101 arg4, swig_type_102 arg5, swig_type_103 arg6);
-extern void _wrap_flat_index_get_metadata_native_7404cf4ac641f266(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3, swig_type_106 arg4, swig_type_107 arg5, swig_type_108 arg6);
-extern swig_type_109 _wrap_flat_index_codebook_native_7404cf4ac641f266(uintptr_t arg1, swig_type_110 arg2, swig_type_111 arg3);
-extern void _wrap_flat_index_sids_native_7404cf4ac641f266(uintptr_t arg1, swig_type_112 arg2, swig_intgo arg3, swig_type_113 arg4, swig_type_114 arg5, swig_type_115 arg6);
-extern void _wrap_flat_index_find_sids_native_7404cf4ac641f266(uintptr_t arg1, swig_type_116 arg2, swig_type_117 arg3, swig_type_118 arg4, swig_type_119 arg5, swig_type_120 arg6);
-extern void _wrap_flat_index_ordinals_native_7404cf4ac641f266(uintptr_t arg1, swig_type_121 arg2, swig_type_122 arg3, swig_type_123 arg4);
-extern swig_type_124 _wrap_flat_index_children_native_7404cf4ac641f266(uintptr_t arg1, swig_type_125 arg2, swig_type_126 arg3, swig_type_127 arg4, swig_type_128 arg5);
-extern void _wrap_flat_index_upload_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_129 arg5, swig_type_130 arg6, swig_type_131 arg7, swig_type_132 arg8);
-extern void _wrap_flat_index_get_upload_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_133 arg3, swig_type_134 arg4);
-extern void _wrap_flat_index_unload_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_135 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_7404cf4ac641f266(uintptr_t arg1, swig_type_136 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_7404cf4ac641f266(swig_type_137 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_138 arg5, swig_type_139 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_plan_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_140 arg2, swig_type_141 arg3);
-extern void _wrap_flat_plan_get_section_native_7404cf4ac641f266(uintptr_t arg1, swig_type_142 arg2, swig_type_143 arg3, swig_type_144 arg4, swig_type_145 arg5, swig_type_146 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_7404cf4ac641f266(uintptr_t arg1, swig_type_147 arg2);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_constraint_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4);
-extern void _wrap_flat_index_item_rows_native_7404cf4ac641f266(uintptr_t arg1, swig_type_151 arg2, swig_type_152 arg3, swig_type_153 arg4);
-extern void _wrap_flat_index_items_native_7404cf4ac641f266(uintptr_t arg1, swig_type_154 arg2, swig_type_155 arg3, swig_type_156 arg4, swig_intgo arg5, swig_type_157 arg6, swig_type_158 arg7, swig_type_159 arg8, swig_type_160 arg9);
-extern void _wrap_flat_index_item_ordinals_native_7404cf4ac641f266(uintptr_t arg1, swig_type_161 arg2, swig_type_162 arg3, swig_type_163 arg4);
-extern void _wrap_flat_index_item_ids_native_7404cf4ac641f266(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_type_166 arg4, swig_type_167 arg5);
-extern swig_type_168 _wrap_flat_index_item_names_native_7404cf4ac641f266(uintptr_t arg1, swig_type_169 arg2, swig_type_170 arg3, swig_type_171 arg4);
-extern swig_type_172 _wrap_flat_index_find_item_native_7404cf4ac641f266(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4, swig_type_176 arg5);
-extern uintptr_t _wrap_flat_session_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_177 arg8, swig_type_178 arg9, swig_type_179 arg10, swig_type_180 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_181 arg16);
-extern void _wrap_flat_session_start_native_7404cf4ac641f266(uintptr_t arg1, swig_type_182 arg2, swig_type_183 arg3, swig_type_184 arg4, swig_type_185 arg5, swig_intgo arg6, swig_type_186 arg7, swig_type_187 arg8, swig_type_188 arg9, swig_type_189 arg10, swig_type_190 arg11, swig_type_191 arg12, swig_type_192 arg13, swig_type_193 arg14, swig_type_194 arg15, swig_type_195 arg16, swig_type_196 arg17, swig_type_197 arg18, swig_type_198 arg19, swig_type_199 arg20);
-extern void _wrap_flat_session_step_native_7404cf4ac641f266(uintptr_t arg1, swig_type_200 arg2, swig_type_201 arg3, swig_type_202 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_203 arg8, swig_type_204 arg9, swig_type_205 arg10, swig_type_206 arg11, swig_type_207 arg12, swig_type_208 arg13, swig_type_209 arg14, float arg15, float arg16, swig_type_210 arg17, swig_type_211 arg18, swig_type_212 arg19, swig_type_213 arg20);
-extern swig_type_214 _wrap_flat_session_children_native_7404cf4ac641f266(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, swig_intgo arg4, swig_type_217 arg5, swig_type_218 arg6, swig_type_219 arg7);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_session_get_beams_native_7404cf4ac641f266(uintptr_t arg1, swig_type_220 arg2, swig_type_221 arg3);
-extern void _wrap_flat_session_fetch_native_7404cf4ac641f266(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3, swig_type_224 arg4);
-extern void _wrap_flat_session_get_items_native_7404cf4ac641f266(uintptr_t arg1, swig_type_225 arg2, swig_type_226 arg3, swig_type_227 arg4, swig_type_228 arg5, swig_intgo arg6, swig_type_229 arg7, swig_type_230 arg8, swig_type_231 arg9, swig_type_232 arg10, swig_type_233 arg11, swig_type_234 arg12, swig_type_235 arg13, swig_type_236 arg14);
-extern void _wrap_flat_session_stop_native_7404cf4ac641f266(uintptr_t arg1, swig_type_237 arg2, swig_type_238 arg3, swig_type_239 arg4, swig_type_240 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_session_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_241 arg2, swig_type_242 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266(void);
-extern swig_type_243 _wrap_flat_session_get_counters_native_7404cf4ac641f266(uintptr_t arg1, swig_type_244 arg2, swig_type_245 arg3, swig_type_246 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_7404cf4ac641f266(uintptr_t arg1, swig_type_247 arg2, swig_type_248 arg3, swig_type_249 arg4, swig_type_250 arg5, swig_type_251 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_252 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3, swig_type_255 arg4, swig_type_256 arg5, swig_type_257 arg6, swig_type_258 arg7, swig_type_259 arg8, swig_type_260 arg9);
-extern void _wrap_flat_constraint_set_advance_native_7404cf4ac641f266(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3, swig_type_263 arg4, swig_type_264 arg5, swig_type_265 arg6, swig_type_266 arg7, swig_type_267 arg8, swig_type_268 arg9);
-extern void _wrap_flat_constraint_set_mask_native_7404cf4ac641f266(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3, swig_type_271 arg4, swig_type_272 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_273 arg9, swig_type_274 arg10, swig_type_275 arg11, swig_type_276 arg12, swig_type_277 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(uintptr_t arg1, swig_type_278 arg2, swig_type_279 arg3, swig_type_280 arg4, swig_type_281 arg5, swig_type_282 arg6, swig_type_283 arg7, swig_type_284 arg8);
-extern void _wrap_flat_constraint_set_topk_native_7404cf4ac641f266(uintptr_t arg1, swig_type_285 arg2, swig_type_286 arg3, swig_type_287 arg4, swig_type_288 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_289 arg9, swig_type_290 arg10, swig_type_291 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_292 arg14, swig_type_293 arg15, swig_type_294 arg16, swig_type_295 arg17, swig_type_296 arg18);
-extern void _wrap_flat_constraint_set_sample_native_7404cf4ac641f266(uintptr_t arg1, swig_type_297 arg2, swig_type_298 arg3, swig_type_299 arg4, swig_type_300 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_301 arg9, swig_type_302 arg10, swig_type_303 arg11, swig_intgo arg12, swig_type_304 arg13, swig_type_305 arg14, swig_type_306 arg15, swig_type_307 arg16, swig_type_308 arg17, swig_type_309 arg18, swig_type_310 arg19, swig_type_311 arg20, swig_type_312 arg21, swig_type_313 arg22, swig_type_314 arg23, swig_type_315 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_316 arg7, swig_type_317 arg8, swig_type_318 arg9);
-extern swig_type_319 _wrap_flat_disc_next_native_7404cf4ac641f266(uintptr_t arg1, swig_type_320 arg2, swig_type_321 arg3);
-extern void _wrap_flat_disc_add_native_7404cf4ac641f266(uintptr_t arg1, swig_type_322 arg2, swig_type_323 arg3, swig_type_324 arg4, swig_type_325 arg5, swig_type_326 arg6, swig_type_327 arg7);
-extern void _wrap_flat_disc_get_native_7404cf4ac641f266(uintptr_t arg1, swig_type_328 arg2, swig_type_329 arg3, swig_type_330 arg4, swig_type_331 arg5, swig_type_332 arg6, swig_type_333 arg7, swig_type_334 arg8, swig_type_335 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_flat_events_next_native_7404cf4ac641f266(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3);
-extern void _wrap_flat_adjust_answer_native_7404cf4ac641f266(uintptr_t arg1, swig_type_338 arg2, swig_intgo arg3, swig_type_339 arg4);
-extern void _wrap_flat_result_take_native_7404cf4ac641f266(swig_type_340 arg1, swig_type_341 arg2, swig_type_342 arg3, swig_type_343 arg4, swig_type_344 arg5);
-extern uintptr_t _wrap_flat_model_open_native_7404cf4ac641f266(swig_type_345 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_346 arg5, swig_intgo arg6, swig_type_347 arg7);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266(void);
-extern void _wrap_flat_model_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_348 arg2, swig_type_349 arg3, swig_type_350 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266(void);
-extern uintptr_t _wrap_flat_runner_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_351 arg6, float arg7, float arg8, swig_type_352 arg9, swig_type_353 arg10, swig_type_354 arg11, swig_type_355 arg12, swig_type_356 arg13, swig_type_357 arg14, swig_type_358 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_7404cf4ac641f266(uintptr_t arg1, swig_type_359 arg2);
-extern void _wrap_flat_runner_run_native_7404cf4ac641f266(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_362 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_363 arg9, swig_type_364 arg10, swig_type_365 arg11, swig_type_366 arg12, swig_type_367 arg13);
-extern swig_type_368 _wrap_flat_runner_submit_native_7404cf4ac641f266(uintptr_t arg1, swig_type_369 arg2, swig_type_370 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_371 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_372 arg9, swig_type_373 arg10, swig_type_374 arg11, swig_type_375 arg12);
-extern void _wrap_flat_runner_cancel_native_7404cf4ac641f266(uintptr_t arg1, swig_type_376 arg2, swig_type_377 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_7404cf4ac641f266(uintptr_t arg1, swig_type_378 arg2, swig_type_379 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_runner_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_380 arg2, swig_type_381 arg3);
-extern void _wrap_flat_runner_close_native_7404cf4ac641f266(uintptr_t arg1, swig_type_382 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_7404cf4ac641f266(swig_type_383 arg1, swig_type_384 arg2);
-extern swig_type_385 _wrap_flat_draft_head_get_info_native_7404cf4ac641f266(uintptr_t arg1, swig_type_386 arg2, swig_type_387 arg3, swig_type_388 arg4, swig_type_389 arg5);
-extern void _wrap_flat_draft_head_write_native_7404cf4ac641f266(swig_type_390 arg1, swig_type_391 arg2, swig_type_392 arg3, swig_type_393 arg4, swig_type_394 arg5, swig_type_395 arg6, swig_intgo arg7, swig_type_396 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_397 arg11);
-extern void _wrap_flat_draft_decoder_run_native_7404cf4ac641f266(uintptr_t arg1, swig_type_398 arg2, swig_type_399 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_400 arg7, swig_type_401 arg8, swig_type_402 arg9, swig_type_403 arg10, swig_type_404 arg11, swig_type_405 arg12, swig_type_406 arg13, swig_intgo arg14, swig_type_407 arg15, swig_type_408 arg16, swig_type_409 arg17, swig_type_410 arg18, swig_type_411 arg19, swig_type_412 arg20);
-extern swig_intgo _wrap_FLAT_DRAFT_START_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_413 arg3, swig_type_414 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_415 arg8, swig_type_416 arg9, swig_type_417 arg10, swig_type_418 arg11, swig_type_419 arg12, swig_type_420 arg13, swig_type_421 arg14, swig_intgo arg15, swig_type_422 arg16, swig_type_423 arg17, swig_type_424 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_7404cf4ac641f266(swig_type_425 arg1, swig_type_426 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_427 arg6, swig_type_428 arg7, swig_type_429 arg8, swig_type_430 arg9, float arg10, swig_intgo arg11, swig_type_431 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_432 arg4, swig_type_433 arg5);
-extern void _wrap_flat_hidden_step_native_7404cf4ac641f266(uintptr_t arg1, swig_intgo arg2, swig_type_434 arg3, swig_type_435 arg4, swig_type_436 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_437 arg9, swig_type_438 arg10, swig_type_439 arg11, swig_type_440 arg12, swig_type_441 arg13, swig_type_442 arg14, swig_type_443 arg15, float arg16, swig_type_444 arg17, swig_type_445 arg18, swig_type_446 arg19);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_hidden_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_447 arg2, swig_type_448 arg3, swig_type_449 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_7404cf4ac641f266(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_450 arg5, swig_type_451 arg6);
-extern swig_type_452 _wrap_flat_speculation_begin_native_7404cf4ac641f266(uintptr_t arg1, swig_type_453 arg2, swig_type_454 arg3, swig_type_455 arg4);
-extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_NODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_CODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_speculation_get_tree_native_7404cf4ac641f266(uintptr_t arg1, swig_type_456 arg2, swig_type_457 arg3);
-extern void _wrap_flat_speculation_add_native_7404cf4ac641f266(uintptr_t arg1, swig_type_458 arg2);
-extern void _wrap_flat_speculation_get_mask_native_7404cf4ac641f266(uintptr_t arg1, swig_type_459 arg2, swig_type_460 arg3, swig_type_461 arg4);
-extern void _wrap_flat_speculation_verify_native_7404cf4ac641f266(uintptr_t arg1, swig_type_462 arg2, swig_type_463 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_464 arg7, swig_type_465 arg8, swig_type_466 arg9, swig_type_467 arg10, swig_type_468 arg11, swig_type_469 arg12, swig_type_470 arg13);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_speculation_get_stats_native_7404cf4ac641f266(uintptr_t arg1, swig_type_471 arg2, swig_type_472 arg3);
-extern void _wrap_flat_relaxed_draw_native_7404cf4ac641f266(uintptr_t arg1, swig_type_473 arg2, float arg3, swig_intgo arg4, swig_type_474 arg5, swig_type_475 arg6, swig_intgo arg7, swig_type_476 arg8, swig_type_477 arg9);
-extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266(void);
-extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266(void);
-extern void _wrap_flat_relaxed_verify_native_7404cf4ac641f266(uintptr_t arg1, swig_type_478 arg2, swig_type_479 arg3, swig_type_480 arg4, float arg5, swig_intgo arg6, swig_type_481 arg7, swig_type_482 arg8, swig_intgo arg9, swig_type_483 arg10, swig_type_484 arg11, swig_type_485 arg12);
+typedef long long swig_type_486;
+typedef _goslice_ swig_type_487;
+typedef _goslice_ swig_type_488;
+typedef _goslice_ swig_type_489;
+typedef long long swig_type_490;
+typedef long long swig_type_491;
+typedef long long swig_type_492;
+typedef long long swig_type_493;
+typedef long long swig_type_494;
+typedef long long swig_type_495;
+typedef _goslice_ swig_type_496;
+typedef _goslice_ swig_type_497;
+typedef _goslice_ swig_type_498;
+typedef long long swig_type_499;
+typedef _goslice_ swig_type_500;
+typedef _goslice_ swig_type_501;
+typedef _goslice_ swig_type_502;
+typedef _goslice_ swig_type_503;
+typedef long long swig_type_504;
+typedef _goslice_ swig_type_505;
+typedef long long swig_type_506;
+typedef _goslice_ swig_type_507;
+typedef long long swig_type_508;
+typedef _goslice_ swig_type_509;
+typedef _goslice_ swig_type_510;
+typedef _goslice_ swig_type_511;
+typedef _goslice_ swig_type_512;
+typedef _goslice_ swig_type_513;
+typedef long long swig_type_514;
+typedef _goslice_ swig_type_515;
+typedef _goslice_ swig_type_516;
+typedef long long swig_type_517;
+typedef long long swig_type_518;
+typedef long long swig_type_519;
+typedef long long swig_type_520;
+typedef long long swig_type_521;
+typedef long long swig_type_522;
+typedef _goslice_ swig_type_523;
+typedef _goslice_ swig_type_524;
+typedef _goslice_ swig_type_525;
+typedef _goslice_ swig_type_526;
+typedef _goslice_ swig_type_527;
+typedef long long swig_type_528;
+typedef long long swig_type_529;
+typedef _goslice_ swig_type_530;
+typedef _goslice_ swig_type_531;
+typedef _goslice_ swig_type_532;
+typedef _goslice_ swig_type_533;
+typedef _goslice_ swig_type_534;
+typedef long long swig_type_535;
+typedef long long swig_type_536;
+typedef _goslice_ swig_type_537;
+typedef _goslice_ swig_type_538;
+typedef _goslice_ swig_type_539;
+extern void _wrap_Swig_free_native_8e0e26aa32d77436(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_8e0e26aa32d77436(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8e0e26aa32d77436(void);
+extern swig_type_1 _wrap_sidbeam_version_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_8e0e26aa32d77436(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_8e0e26aa32d77436(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_8e0e26aa32d77436(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DISC_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_native_8e0e26aa32d77436(void);
+extern swig_type_5 _wrap_FLAT_CLOSED_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_close_native_8e0e26aa32d77436(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_8e0e26aa32d77436(uintptr_t arg1);
+extern void _wrap_flat_free_native_8e0e26aa32d77436(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_6 arg2);
+extern void _wrap_flat_view_release_native_8e0e26aa32d77436(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_8e0e26aa32d77436(swig_type_7 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_flat_log_take_native_8e0e26aa32d77436(swig_type_8 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_8e0e26aa32d77436(swig_intgo arg1, swig_intgo arg2, swig_type_9 arg3, swig_intgo arg4, swig_type_10 arg5, swig_type_11 arg6, swig_type_12 arg7, swig_type_13 arg8, swig_type_14 arg9, swig_type_15 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_16 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_17 arg8, swig_type_18 arg9, swig_type_19 arg10, swig_intgo arg11, swig_type_20 arg12);
+extern void _wrap_flat_builder_get_progress_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_21 arg2, swig_type_22 arg3);
+extern void _wrap_flat_builder_cancel_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_23 arg2, swig_intgo arg3, swig_type_24 arg4, swig_type_25 arg5, swig_type_26 arg6, swig_type_27 arg7, swig_type_28 arg8);
+extern void _wrap_flat_builder_add_named_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_29 arg2, swig_intgo arg3, swig_type_30 arg4, swig_type_31 arg5, swig_type_32 arg6, swig_type_33 arg7, swig_type_34 arg8, swig_type_35 arg9);
+extern void _wrap_flat_builder_set_metadata_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_36 arg2, swig_type_37 arg3, swig_type_38 arg4);
+extern void _wrap_flat_builder_write_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3);
+extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_arrow_release_native_8e0e26aa32d77436(swig_type_41 arg1);
+extern swig_intgo _wrap_FLAT_MOST_ATTRIBUTES_native_8e0e26aa32d77436(void);
+extern swig_type_42 _wrap_flat_builder_add_arrow_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_43 arg2, swig_type_44 arg3, swig_type_45 arg4, swig_type_46 arg5, swig_type_47 arg6, swig_type_48 arg7, swig_type_49 arg8, swig_intgo arg9, swig_type_50 arg10);
+extern void _wrap_flat_arrow_inspect_native_8e0e26aa32d77436(swig_type_51 arg1, swig_type_52 arg2, swig_type_53 arg3, swig_type_54 arg4, swig_type_55 arg5, swig_type_56 arg6, swig_type_57 arg7, swig_type_58 arg8, swig_type_59 arg9);
+extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_8e0e26aa32d77436(void);
+extern uintptr_t _wrap_flat_import_create_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_import_open_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_60 arg2, swig_intgo arg3, swig_type_61 arg4, swig_intgo arg5, swig_type_62 arg6, swig_type_63 arg7, swig_type_64 arg8, swig_type_65 arg9, swig_type_66 arg10, swig_type_67 arg11, swig_type_68 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_69 arg15, swig_type_70 arg16);
+extern void _wrap_flat_import_get_info_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_71 arg2, swig_type_72 arg3, swig_type_73 arg4);
+extern swig_type_74 _wrap_flat_import_text_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_type_75 arg3, swig_type_76 arg4);
+extern swig_type_77 _wrap_flat_import_get_attribute_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_78 arg2, swig_type_79 arg3, swig_type_80 arg4, swig_type_81 arg5);
+extern void _wrap_flat_import_add_to_native_8e0e26aa32d77436(uintptr_t arg1, uintptr_t arg2, swig_type_82 arg3);
+extern void _wrap_flat_import_get_progress_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_83 arg2, swig_type_84 arg3);
+extern void _wrap_flat_import_cancel_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_85 _wrap_flat_returned_loans_native_8e0e26aa32d77436(swig_type_86 arg1);
+extern uintptr_t _wrap_flat_builder_finish_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_87 arg2);
+extern uintptr_t _wrap_flat_index_open_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_88 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_89 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_90 arg2, swig_type_91 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_92 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_index_peek_native_8e0e26aa32d77436(swig_type_93 arg1, swig_type_94 arg2, swig_type_95 arg3, swig_type_96 arg4);
+extern void _wrap_flat_index_get_info_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
+extern void _wrap_flat_index_verify_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_type_100 arg3);
+extern void _wrap_flat_index_write_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_101 arg2, swig_type_102 arg3);
+extern swig_type_103 _wrap_flat_index_bytes_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
+extern void _wrap_flat_index_get_section_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_106 arg2, swig_type_107 arg3, swig_type_108 arg4, swig_type_109 arg5, swig_type_110 arg6);
+extern void _wrap_flat_index_get_metadata_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_111 arg2, swig_type_112 arg3, swig_type_113 arg4, swig_type_114 arg5, swig_type_115 arg6);
+extern swig_type_116 _wrap_flat_index_codebook_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_117 arg2, swig_type_118 arg3);
+extern void _wrap_flat_index_sids_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_119 arg2, swig_intgo arg3, swig_type_120 arg4, swig_type_121 arg5, swig_type_122 arg6);
+extern void _wrap_flat_index_find_sids_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_123 arg2, swig_type_124 arg3, swig_type_125 arg4, swig_type_126 arg5, swig_type_127 arg6);
+extern void _wrap_flat_index_ordinals_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_128 arg2, swig_type_129 arg3, swig_type_130 arg4);
+extern swig_type_131 _wrap_flat_index_children_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_132 arg2, swig_type_133 arg3, swig_type_134 arg4, swig_type_135 arg5);
+extern void _wrap_flat_index_upload_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_136 arg5, swig_type_137 arg6, swig_type_138 arg7, swig_type_139 arg8);
+extern void _wrap_flat_index_get_upload_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_type_140 arg3, swig_type_141 arg4);
+extern void _wrap_flat_index_unload_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_type_142 arg3);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_CODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_builder_declare_attribute_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_143 arg2, swig_intgo arg3, swig_type_144 arg4);
+extern void _wrap_flat_builder_set_attribute_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_145 arg2, swig_type_146 arg3, swig_type_147 arg4, swig_type_148 arg5, swig_type_149 arg6, swig_type_150 arg7, swig_type_151 arg8, swig_type_152 arg9, swig_type_153 arg10, swig_type_154 arg11, swig_type_155 arg12);
+extern swig_type_156 _wrap_flat_index_attribute_count_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_157 arg2);
+extern swig_type_158 _wrap_flat_index_get_attribute_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_159 arg2, swig_type_160 arg3, swig_type_161 arg4, swig_type_162 arg5, swig_type_163 arg6);
+extern void _wrap_flat_index_attribute_integers_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3, swig_type_166 arg4, swig_type_167 arg5, swig_type_168 arg6, swig_type_169 arg7);
+extern void _wrap_flat_index_attribute_numbers_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_170 arg2, swig_type_171 arg3, swig_type_172 arg4, swig_type_173 arg5, swig_type_174 arg6, swig_type_175 arg7);
+extern void _wrap_flat_index_attribute_lists_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_176 arg2, swig_type_177 arg3, swig_type_178 arg4, swig_type_179 arg5, swig_type_180 arg6, swig_type_181 arg7, swig_type_182 arg8);
+extern swig_type_183 _wrap_flat_index_attribute_strings_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_184 arg2, swig_type_185 arg3, swig_type_186 arg4, swig_type_187 arg5, swig_type_188 arg6, swig_type_189 arg7);
+extern uintptr_t _wrap_flat_builder_plan_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_190 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_8e0e26aa32d77436(swig_type_191 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_192 arg5, swig_type_193 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_plan_get_info_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3);
+extern void _wrap_flat_plan_get_section_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_196 arg2, swig_type_197 arg3, swig_type_198 arg4, swig_type_199 arg5, swig_type_200 arg6);
+extern uintptr_t _wrap_flat_constraint_create_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_201 arg2);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_constraint_get_info_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_202 arg2, swig_type_203 arg3, swig_type_204 arg4);
+extern void _wrap_flat_index_item_rows_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_205 arg2, swig_type_206 arg3, swig_type_207 arg4);
+extern void _wrap_flat_index_items_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_208 arg2, swig_type_209 arg3, swig_type_210 arg4, swig_intgo arg5, swig_type_211 arg6, swig_type_212 arg7, swig_type_213 arg8, swig_type_214 arg9);
+extern void _wrap_flat_index_item_ordinals_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_215 arg2, swig_type_216 arg3, swig_type_217 arg4);
+extern void _wrap_flat_index_item_ids_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_218 arg2, swig_type_219 arg3, swig_type_220 arg4, swig_type_221 arg5);
+extern swig_type_222 _wrap_flat_index_item_names_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_223 arg2, swig_type_224 arg3, swig_type_225 arg4);
+extern swig_type_226 _wrap_flat_index_find_item_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_227 arg2, swig_type_228 arg3, swig_type_229 arg4, swig_type_230 arg5);
+extern uintptr_t _wrap_flat_session_create_native_8e0e26aa32d77436(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_231 arg8, swig_type_232 arg9, swig_type_233 arg10, swig_type_234 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_235 arg16);
+extern void _wrap_flat_session_start_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_236 arg2, swig_type_237 arg3, swig_type_238 arg4, swig_type_239 arg5, swig_intgo arg6, swig_type_240 arg7, swig_type_241 arg8, swig_type_242 arg9, swig_type_243 arg10, swig_type_244 arg11, swig_type_245 arg12, swig_type_246 arg13, swig_type_247 arg14, swig_type_248 arg15, swig_type_249 arg16, swig_type_250 arg17, swig_type_251 arg18, swig_type_252 arg19, swig_type_253 arg20);
+extern void _wrap_flat_session_step_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_254 arg2, swig_type_255 arg3, swig_type_256 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_257 arg8, swig_type_258 arg9, swig_type_259 arg10, swig_type_260 arg11, swig_type_261 arg12, swig_type_262 arg13, swig_type_263 arg14, float arg15, float arg16, swig_type_264 arg17, swig_type_265 arg18, swig_type_266 arg19, swig_type_267 arg20);
+extern swig_type_268 _wrap_flat_session_children_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_269 arg2, swig_type_270 arg3, swig_intgo arg4, swig_type_271 arg5, swig_type_272 arg6, swig_type_273 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_session_get_beams_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_274 arg2, swig_type_275 arg3);
+extern void _wrap_flat_session_fetch_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_type_278 arg4);
+extern void _wrap_flat_session_get_items_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4, swig_type_282 arg5, swig_intgo arg6, swig_type_283 arg7, swig_type_284 arg8, swig_type_285 arg9, swig_type_286 arg10, swig_type_287 arg11, swig_type_288 arg12, swig_type_289 arg13, swig_type_290 arg14);
+extern void _wrap_flat_session_stop_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_291 arg2, swig_type_292 arg3, swig_type_293 arg4, swig_type_294 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_session_get_stats_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_295 arg2, swig_type_296 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8e0e26aa32d77436(void);
+extern swig_type_297 _wrap_flat_session_get_counters_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3, swig_type_300 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_301 arg2, swig_type_302 arg3, swig_type_303 arg4, swig_type_304 arg5, swig_type_305 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_306 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3, swig_type_309 arg4, swig_type_310 arg5, swig_type_311 arg6, swig_type_312 arg7, swig_type_313 arg8, swig_type_314 arg9);
+extern void _wrap_flat_constraint_set_advance_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_315 arg2, swig_type_316 arg3, swig_type_317 arg4, swig_type_318 arg5, swig_type_319 arg6, swig_type_320 arg7, swig_type_321 arg8, swig_type_322 arg9);
+extern void _wrap_flat_constraint_set_mask_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_323 arg2, swig_type_324 arg3, swig_type_325 arg4, swig_type_326 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_327 arg9, swig_type_328 arg10, swig_type_329 arg11, swig_type_330 arg12, swig_type_331 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3, swig_type_334 arg4, swig_type_335 arg5, swig_type_336 arg6, swig_type_337 arg7, swig_type_338 arg8);
+extern void _wrap_flat_constraint_set_topk_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_339 arg2, swig_type_340 arg3, swig_type_341 arg4, swig_type_342 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_343 arg9, swig_type_344 arg10, swig_type_345 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_346 arg14, swig_type_347 arg15, swig_type_348 arg16, swig_type_349 arg17, swig_type_350 arg18);
+extern void _wrap_flat_constraint_set_sample_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4, swig_type_354 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_355 arg9, swig_type_356 arg10, swig_type_357 arg11, swig_intgo arg12, swig_type_358 arg13, swig_type_359 arg14, swig_type_360 arg15, swig_type_361 arg16, swig_type_362 arg17, swig_type_363 arg18, swig_type_364 arg19, swig_type_365 arg20, swig_type_366 arg21, swig_type_367 arg22, swig_type_368 arg23, swig_type_369 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_370 arg7, swig_type_371 arg8, swig_type_372 arg9);
+extern swig_type_373 _wrap_flat_disc_next_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_374 arg2, swig_type_375 arg3);
+extern void _wrap_flat_disc_add_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4, swig_type_379 arg5, swig_type_380 arg6, swig_type_381 arg7);
+extern void _wrap_flat_disc_get_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_382 arg2, swig_type_383 arg3, swig_type_384 arg4, swig_type_385 arg5, swig_type_386 arg6, swig_type_387 arg7, swig_type_388 arg8, swig_type_389 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_flat_events_next_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_390 arg2, swig_type_391 arg3);
+extern void _wrap_flat_adjust_answer_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_392 arg2, swig_intgo arg3, swig_type_393 arg4);
+extern void _wrap_flat_result_take_native_8e0e26aa32d77436(swig_type_394 arg1, swig_type_395 arg2, swig_type_396 arg3, swig_type_397 arg4, swig_type_398 arg5);
+extern uintptr_t _wrap_flat_model_open_native_8e0e26aa32d77436(swig_type_399 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_400 arg5, swig_intgo arg6, swig_type_401 arg7);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_model_get_info_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_402 arg2, swig_type_403 arg3, swig_type_404 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_8e0e26aa32d77436(void);
+extern uintptr_t _wrap_flat_runner_create_native_8e0e26aa32d77436(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_405 arg6, float arg7, float arg8, swig_type_406 arg9, swig_type_407 arg10, swig_type_408 arg11, swig_type_409 arg12, swig_type_410 arg13, swig_type_411 arg14, swig_type_412 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_413 arg2);
+extern void _wrap_flat_runner_run_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_414 arg2, swig_type_415 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_416 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_417 arg9, swig_type_418 arg10, swig_type_419 arg11, swig_type_420 arg12, swig_type_421 arg13);
+extern swig_type_422 _wrap_flat_runner_submit_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_423 arg2, swig_type_424 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_425 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_426 arg9, swig_type_427 arg10, swig_type_428 arg11, swig_type_429 arg12);
+extern void _wrap_flat_runner_cancel_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_430 arg2, swig_type_431 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_432 arg2, swig_type_433 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_runner_get_stats_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_434 arg2, swig_type_435 arg3);
+extern void _wrap_flat_runner_close_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_436 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_8e0e26aa32d77436(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_8e0e26aa32d77436(swig_type_437 arg1, swig_type_438 arg2);
+extern swig_type_439 _wrap_flat_draft_head_get_info_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_440 arg2, swig_type_441 arg3, swig_type_442 arg4, swig_type_443 arg5);
+extern void _wrap_flat_draft_head_write_native_8e0e26aa32d77436(swig_type_444 arg1, swig_type_445 arg2, swig_type_446 arg3, swig_type_447 arg4, swig_type_448 arg5, swig_type_449 arg6, swig_intgo arg7, swig_type_450 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_8e0e26aa32d77436(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_451 arg11);
+extern void _wrap_flat_draft_decoder_run_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_452 arg2, swig_type_453 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_454 arg7, swig_type_455 arg8, swig_type_456 arg9, swig_type_457 arg10, swig_type_458 arg11, swig_type_459 arg12, swig_type_460 arg13, swig_intgo arg14, swig_type_461 arg15, swig_type_462 arg16, swig_type_463 arg17, swig_type_464 arg18, swig_type_465 arg19, swig_type_466 arg20);
+extern swig_intgo _wrap_FLAT_DRAFT_START_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_draft_decoder_enqueue_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_type_467 arg3, swig_type_468 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_469 arg8, swig_type_470 arg9, swig_type_471 arg10, swig_type_472 arg11, swig_type_473 arg12, swig_type_474 arg13, swig_type_475 arg14, swig_intgo arg15, swig_type_476 arg16, swig_type_477 arg17, swig_type_478 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_8e0e26aa32d77436(swig_type_479 arg1, swig_type_480 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_481 arg6, swig_type_482 arg7, swig_type_483 arg8, swig_type_484 arg9, float arg10, swig_intgo arg11, swig_type_485 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_8e0e26aa32d77436(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_486 arg4, swig_type_487 arg5);
+extern void _wrap_flat_hidden_step_native_8e0e26aa32d77436(uintptr_t arg1, swig_intgo arg2, swig_type_488 arg3, swig_type_489 arg4, swig_type_490 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_491 arg9, swig_type_492 arg10, swig_type_493 arg11, swig_type_494 arg12, swig_type_495 arg13, swig_type_496 arg14, swig_type_497 arg15, float arg16, swig_type_498 arg17, swig_type_499 arg18, swig_type_500 arg19);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_hidden_get_stats_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_501 arg2, swig_type_502 arg3, swig_type_503 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_8e0e26aa32d77436(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_504 arg5, swig_type_505 arg6);
+extern swig_type_506 _wrap_flat_speculation_begin_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_507 arg2, swig_type_508 arg3, swig_type_509 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_speculation_get_tree_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_510 arg2, swig_type_511 arg3);
+extern void _wrap_flat_speculation_add_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_512 arg2);
+extern void _wrap_flat_speculation_get_mask_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_513 arg2, swig_type_514 arg3, swig_type_515 arg4);
+extern void _wrap_flat_speculation_verify_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_516 arg2, swig_type_517 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_518 arg7, swig_type_519 arg8, swig_type_520 arg9, swig_type_521 arg10, swig_type_522 arg11, swig_type_523 arg12, swig_type_524 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_speculation_get_stats_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_525 arg2, swig_type_526 arg3);
+extern void _wrap_flat_relaxed_draw_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_527 arg2, float arg3, swig_intgo arg4, swig_type_528 arg5, swig_type_529 arg6, swig_intgo arg7, swig_type_530 arg8, swig_type_531 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_8e0e26aa32d77436(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_8e0e26aa32d77436(void);
+extern void _wrap_flat_relaxed_verify_native_8e0e26aa32d77436(uintptr_t arg1, swig_type_532 arg2, swig_type_533 arg3, swig_type_534 arg4, float arg5, swig_intgo arg6, swig_type_535 arg7, swig_type_536 arg8, swig_intgo arg9, swig_type_537 arg10, swig_type_538 arg11, swig_type_539 arg12);
 #undef intgo
 */
 import "C"
@@ -987,13 +1064,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_7404cf4ac641f266(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_8e0e26aa32d77436(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -1004,7 +1081,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1012,7 +1089,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1020,7 +1097,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1028,7 +1105,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1036,7 +1113,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1044,7 +1121,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1052,7 +1129,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1060,7 +1137,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1068,7 +1145,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1076,7 +1153,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1084,7 +1161,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1092,7 +1169,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1100,7 +1177,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1108,7 +1185,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1116,7 +1193,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1124,7 +1201,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1132,7 +1209,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1140,7 +1217,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1148,7 +1225,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1156,7 +1233,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1164,7 +1241,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1172,7 +1249,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1180,7 +1257,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1188,7 +1265,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1196,7 +1273,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1204,7 +1281,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1212,7 +1289,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1220,7 +1297,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_7404cf4ac641f266()
+	swig_r_p := C._wrap_sidbeam_version_native_8e0e26aa32d77436()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1229,14 +1306,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_7404cf4ac641f266())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_8e0e26aa32d77436())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_7404cf4ac641f266(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_8e0e26aa32d77436(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1245,7 +1322,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_7404cf4ac641f266()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_8e0e26aa32d77436()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1254,7 +1331,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_7404cf4ac641f266())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1262,7 +1339,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1270,7 +1347,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1278,7 +1355,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1286,7 +1363,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1294,7 +1371,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1302,7 +1379,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1310,7 +1387,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1318,7 +1395,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1326,7 +1403,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1334,7 +1411,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1342,7 +1419,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1350,7 +1427,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1358,7 +1435,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1366,7 +1443,7 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1376,7 +1453,7 @@ const SIDBEAM_IMPORT_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_PHASE_SURVEY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1384,7 +1461,7 @@ var SIDBEAM_PHASE_SURVEY int = _swig_getSIDBEAM_PHASE_SURVEY()
 
 func _swig_getSIDBEAM_PHASE_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1392,7 +1469,7 @@ var SIDBEAM_PHASE_READ int = _swig_getSIDBEAM_PHASE_READ()
 
 func _swig_getSIDBEAM_QUOTES_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1400,7 +1477,7 @@ var SIDBEAM_QUOTES_AUTO int = _swig_getSIDBEAM_QUOTES_AUTO()
 
 func _swig_getSIDBEAM_QUOTES_RFC4180() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1408,7 +1485,7 @@ var SIDBEAM_QUOTES_RFC4180 int = _swig_getSIDBEAM_QUOTES_RFC4180()
 
 func _swig_getSIDBEAM_QUOTES_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1416,7 +1493,7 @@ var SIDBEAM_QUOTES_TEXT int = _swig_getSIDBEAM_QUOTES_TEXT()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1424,7 +1501,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1432,7 +1509,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1440,7 +1517,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1448,7 +1525,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1456,7 +1533,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1464,15 +1541,55 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
 var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
+func _swig_getSIDBEAM_ATTRIBUTE_I64() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_I64_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var SIDBEAM_ATTRIBUTE_I64 int = _swig_getSIDBEAM_ATTRIBUTE_I64()
+
+func _swig_getSIDBEAM_ATTRIBUTE_F32() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_F32_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var SIDBEAM_ATTRIBUTE_F32 int = _swig_getSIDBEAM_ATTRIBUTE_F32()
+
+func _swig_getSIDBEAM_ATTRIBUTE_BOOL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var SIDBEAM_ATTRIBUTE_BOOL int = _swig_getSIDBEAM_ATTRIBUTE_BOOL()
+
+func _swig_getSIDBEAM_ATTRIBUTE_STRING() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var SIDBEAM_ATTRIBUTE_STRING int = _swig_getSIDBEAM_ATTRIBUTE_STRING()
+
+func _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var SIDBEAM_ATTRIBUTE_STRING_LIST int = _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST()
+
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1480,7 +1597,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1488,7 +1605,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1496,7 +1613,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1504,7 +1621,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1512,7 +1629,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1520,7 +1637,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1528,7 +1645,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1536,7 +1653,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1544,7 +1661,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1552,7 +1669,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1560,7 +1677,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1568,7 +1685,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1576,7 +1693,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1584,7 +1701,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1594,7 +1711,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1602,7 +1719,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1610,7 +1727,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1618,7 +1735,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1626,7 +1743,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1634,7 +1751,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1642,7 +1759,7 @@ var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
 
 func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1650,7 +1767,7 @@ var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1658,7 +1775,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1666,7 +1783,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1674,7 +1791,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1682,7 +1799,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1690,7 +1807,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1698,7 +1815,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1706,7 +1823,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1714,7 +1831,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1722,7 +1839,7 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1730,7 +1847,7 @@ var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
 func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1738,7 +1855,7 @@ var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
 
 func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1746,7 +1863,7 @@ var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
 
 func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1754,7 +1871,7 @@ var SIDBEAM_HIDDEN_PRODUCT int = _swig_getSIDBEAM_HIDDEN_PRODUCT()
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1762,7 +1879,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1770,7 +1887,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1778,7 +1895,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1786,7 +1903,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1794,7 +1911,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1802,7 +1919,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1810,7 +1927,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1818,7 +1935,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1826,7 +1943,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1834,7 +1951,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1842,7 +1959,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1850,7 +1967,7 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1858,7 +1975,7 @@ var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
 func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1866,7 +1983,7 @@ var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
 
 func _swig_getFLAT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1874,7 +1991,7 @@ var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
 
 func _swig_getFLAT_SPECULATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1882,7 +1999,7 @@ var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
 
 func _swig_getFLAT_IMPORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1890,7 +2007,7 @@ var FLAT_IMPORT int = _swig_getFLAT_IMPORT()
 
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_7404cf4ac641f266())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1898,25 +2015,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_6)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -1924,12 +2041,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_7404cf4ac641f266(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_8e0e26aa32d77436(*(*C.swig_type_7)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1937,7 +2054,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1945,7 +2062,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -1954,7 +2071,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_7404cf4ac641f266(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_8e0e26aa32d77436(*(*C.swig_type_8)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1973,7 +2090,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_7404cf4ac641f266(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_8e0e26aa32d77436(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_9(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_10)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_11)(unsafe.Pointer(&_swig_i_5)), C.swig_type_12(_swig_i_6), C.swig_type_13(_swig_i_7), C.swig_type_14(_swig_i_8), *(*C.swig_type_15)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -2000,7 +2117,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_16)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_17(_swig_i_7), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_8)), C.swig_type_19(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_20)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2017,7 +2134,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_22)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2029,7 +2146,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -2041,7 +2158,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_3)), C.swig_type_25(_swig_i_4), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_28)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2069,7 +2186,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_3)), C.swig_type_31(_swig_i_4), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_34)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2095,7 +2212,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2111,7 +2228,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2122,7 +2239,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 
 func _swig_getFLAT_ARROW_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2130,7 +2247,7 @@ var FLAT_ARROW_LEVELS int = _swig_getFLAT_ARROW_LEVELS()
 
 func _swig_getFLAT_ARROW_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2138,7 +2255,7 @@ var FLAT_ARROW_SHORTEST int = _swig_getFLAT_ARROW_SHORTEST()
 
 func _swig_getFLAT_ARROW_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2146,7 +2263,7 @@ var FLAT_ARROW_ID_TYPE int = _swig_getFLAT_ARROW_ID_TYPE()
 
 func _swig_getFLAT_ARROW_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2154,7 +2271,7 @@ var FLAT_ARROW_ITEMS int = _swig_getFLAT_ARROW_ITEMS()
 
 func _swig_getFLAT_ARROW_PRIORITIES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2162,7 +2279,7 @@ var FLAT_ARROW_PRIORITIES int = _swig_getFLAT_ARROW_PRIORITIES()
 
 func _swig_getFLAT_ARROW_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2170,7 +2287,7 @@ var FLAT_ARROW_PAIRS int = _swig_getFLAT_ARROW_PAIRS()
 
 func _swig_getFLAT_ARROW_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2178,10 +2295,18 @@ var FLAT_ARROW_COUNT int = _swig_getFLAT_ARROW_COUNT()
 
 func Flat_arrow_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_flat_arrow_release_native_7404cf4ac641f266(C.swig_type_41(_swig_i_0))
+	C._wrap_flat_arrow_release_native_8e0e26aa32d77436(C.swig_type_41(_swig_i_0))
 }
 
-func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []byte, arg8 []byte) (_swig_ret int64) {
+func _swig_getFLAT_MOST_ATTRIBUTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_MOST_ATTRIBUTES_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_MOST_ATTRIBUTES int = _swig_getFLAT_MOST_ATTRIBUTES()
+
+func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []byte, arg8 []byte, arg9 int, arg10 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -2191,7 +2316,9 @@ func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_7))))
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_43(_swig_i_1), *(*C.swig_type_44)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_45)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_46)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2210,6 +2337,9 @@ func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, 
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
 	return swig_r
 }
 
@@ -2223,7 +2353,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_arrow_inspect_native_7404cf4ac641f266(C.swig_type_50(_swig_i_0), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_arrow_inspect_native_8e0e26aa32d77436(C.swig_type_51(_swig_i_0), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2252,7 +2382,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 
 func _swig_getFLAT_IMPORT_FORMAT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2260,7 +2390,7 @@ var FLAT_IMPORT_FORMAT int = _swig_getFLAT_IMPORT_FORMAT()
 
 func _swig_getFLAT_IMPORT_SUMMARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2268,7 +2398,7 @@ var FLAT_IMPORT_SUMMARY int = _swig_getFLAT_IMPORT_SUMMARY()
 
 func _swig_getFLAT_IMPORT_BEGIN_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2276,7 +2406,7 @@ var FLAT_IMPORT_BEGIN_TOKENS int = _swig_getFLAT_IMPORT_BEGIN_TOKENS()
 
 func _swig_getFLAT_IMPORT_END_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2284,7 +2414,7 @@ var FLAT_IMPORT_END_TOKENS int = _swig_getFLAT_IMPORT_END_TOKENS()
 
 func _swig_getFLAT_IMPORT_FAMILY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2292,7 +2422,7 @@ var FLAT_IMPORT_FAMILY int = _swig_getFLAT_IMPORT_FAMILY()
 
 func _swig_getFLAT_IMPORT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2300,7 +2430,7 @@ var FLAT_IMPORT_LEVELS int = _swig_getFLAT_IMPORT_LEVELS()
 
 func _swig_getFLAT_IMPORT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2308,7 +2438,7 @@ var FLAT_IMPORT_ROWS int = _swig_getFLAT_IMPORT_ROWS()
 
 func _swig_getFLAT_IMPORT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2316,7 +2446,7 @@ var FLAT_IMPORT_VARIABLE_LENGTH int = _swig_getFLAT_IMPORT_VARIABLE_LENGTH()
 
 func _swig_getFLAT_IMPORT_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2324,15 +2454,23 @@ var FLAT_IMPORT_ID_TYPE int = _swig_getFLAT_IMPORT_ID_TYPE()
 
 func _swig_getFLAT_IMPORT_CODES_FROM_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8e0e26aa32d77436())
 	return swig_r
 }
 
 var FLAT_IMPORT_CODES_FROM_DATA int = _swig_getFLAT_IMPORT_CODES_FROM_DATA()
 
+func _swig_getFLAT_IMPORT_ATTRIBUTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ATTRIBUTES_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_IMPORT_ATTRIBUTES int = _swig_getFLAT_IMPORT_ATTRIBUTES()
+
 func _swig_getFLAT_IMPORT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2340,11 +2478,11 @@ var FLAT_IMPORT_COUNT int = _swig_getFLAT_IMPORT_COUNT()
 
 func Flat_import_create() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_flat_import_create_native_7404cf4ac641f266())
+	swig_r = (uintptr)(C._wrap_flat_import_create_native_8e0e26aa32d77436())
 	return swig_r
 }
 
-func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 []byte) {
+func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 string, arg16 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2360,7 +2498,8 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	C._wrap_flat_import_open_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_10)), C.swig_type_67(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_14)))
+	_swig_i_15 := arg16
+	C._wrap_flat_import_open_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_10)), C.swig_type_68(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_15)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2388,6 +2527,9 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 	if Swig_escape_always_false {
 		Swig_escape_val = arg15
 	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg16
+	}
 }
 
 func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte) {
@@ -2395,7 +2537,7 @@ func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_import_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_import_get_info_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2413,7 +2555,7 @@ func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_import_text_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_import_text_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2423,11 +2565,31 @@ func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_r
 	return swig_r
 }
 
+func Flat_import_get_attribute(arg1 uintptr, arg2 int64, arg3 []int32, arg4 []byte, arg5 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int64)(C._wrap_flat_import_get_attribute_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_78(_swig_i_1), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
 func Flat_import_add_to(arg1 uintptr, arg2 uintptr, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_import_add_to_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_import_add_to_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2437,7 +2599,7 @@ func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_import_get_progress_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_import_get_progress_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2449,13 +2611,13 @@ func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_import_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_import_cancel_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_import_cancel_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_7404cf4ac641f266(*(*C.swig_type_79)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_8e0e26aa32d77436(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2466,7 +2628,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2480,7 +2642,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_81)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2498,7 +2660,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1)), C.swig_type_84(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), C.swig_type_91(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2510,7 +2672,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2518,7 +2680,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2526,7 +2688,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2534,7 +2696,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2542,7 +2704,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2550,7 +2712,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2558,7 +2720,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2566,7 +2728,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2574,7 +2736,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2582,7 +2744,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2590,7 +2752,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2598,7 +2760,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2606,7 +2768,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2614,7 +2776,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2622,7 +2784,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2630,7 +2792,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2638,7 +2800,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2646,7 +2808,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2654,7 +2816,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2662,7 +2824,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2670,7 +2832,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2681,7 +2843,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_7404cf4ac641f266(*(*C.swig_type_86)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_89)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_8e0e26aa32d77436(*(*C.swig_type_93)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2701,7 +2863,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2717,7 +2879,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2727,7 +2889,7 @@ func Flat_index_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_write_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_write_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2741,7 +2903,7 @@ func Flat_index_bytes(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_bytes_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_bytes_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2758,7 +2920,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_99(_swig_i_1), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_106(_swig_i_1), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2780,7 +2942,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_104(_swig_i_1), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_111(_swig_i_1), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2800,7 +2962,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2817,7 +2979,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2839,7 +3001,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_1)), C.swig_type_117(_swig_i_2), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_1)), C.swig_type_124(_swig_i_2), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2859,7 +3021,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2878,7 +3040,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_127)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2903,7 +3065,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_129(_swig_i_4), C.swig_type_130(_swig_i_5), C.swig_type_131(_swig_i_6), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_136(_swig_i_4), C.swig_type_137(_swig_i_5), C.swig_type_138(_swig_i_6), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -2914,7 +3076,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_134)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2927,17 +3089,254 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
+}
+
+func _swig_getFLAT_ATTRIBUTE_TYPE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_TYPE_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_TYPE int = _swig_getFLAT_ATTRIBUTE_TYPE()
+
+func _swig_getFLAT_ATTRIBUTE_NULLS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_NULLS_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_NULLS int = _swig_getFLAT_ATTRIBUTE_NULLS()
+
+func _swig_getFLAT_ATTRIBUTE_DISTINCT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_DISTINCT_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_DISTINCT int = _swig_getFLAT_ATTRIBUTE_DISTINCT()
+
+func _swig_getFLAT_ATTRIBUTE_CODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_CODES_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_CODES int = _swig_getFLAT_ATTRIBUTE_CODES()
+
+func _swig_getFLAT_ATTRIBUTE_LEAST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_LEAST_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_LEAST int = _swig_getFLAT_ATTRIBUTE_LEAST()
+
+func _swig_getFLAT_ATTRIBUTE_GREATEST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_GREATEST_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_GREATEST int = _swig_getFLAT_ATTRIBUTE_GREATEST()
+
+func _swig_getFLAT_ATTRIBUTE_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_COUNT_native_8e0e26aa32d77436())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_COUNT int = _swig_getFLAT_ATTRIBUTE_COUNT()
+
+func Flat_builder_declare_attribute(arg1 uintptr, arg2 string, arg3 int, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_builder_declare_attribute_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_builder_set_attribute(arg1 uintptr, arg2 string, arg3 int64, arg4 []byte, arg5 []int64, arg6 []float32, arg7 []byte, arg8 []byte, arg9 []int64, arg10 []int64, arg11 []int64, arg12 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_builder_set_attribute_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_1)), C.swig_type_146(_swig_i_2), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_11)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
+	}
+}
+
+func Flat_index_attribute_count(arg1 uintptr, arg2 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Flat_index_get_attribute(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []float32, arg5 []byte, arg6 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_159(_swig_i_1), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_5))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	return swig_r
+}
+
+func Flat_index_attribute_integers(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64, arg6 []byte, arg7 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	C._wrap_flat_index_attribute_integers_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_164(_swig_i_1), C.swig_type_165(_swig_i_2), C.swig_type_166(_swig_i_3), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_6)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+}
+
+func Flat_index_attribute_numbers(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []float32, arg6 []byte, arg7 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	C._wrap_flat_index_attribute_numbers_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_170(_swig_i_1), C.swig_type_171(_swig_i_2), C.swig_type_172(_swig_i_3), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_6)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+}
+
+func Flat_index_attribute_lists(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64, arg6 []int64, arg7 []byte, arg8 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	C._wrap_flat_index_attribute_lists_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_176(_swig_i_1), C.swig_type_177(_swig_i_2), C.swig_type_178(_swig_i_3), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_7)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+}
+
+func Flat_index_attribute_strings(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64, arg6 []byte, arg7 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_184(_swig_i_1), C.swig_type_185(_swig_i_2), C.swig_type_186(_swig_i_3), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	return swig_r
 }
 
 func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2952,7 +3351,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_7404cf4ac641f266(*(*C.swig_type_137)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_138(_swig_i_4), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_8e0e26aa32d77436(*(*C.swig_type_191)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_192(_swig_i_4), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2964,7 +3363,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2972,7 +3371,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2980,7 +3379,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2988,7 +3387,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -2996,7 +3395,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3004,7 +3403,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3012,7 +3411,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3020,7 +3419,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3030,7 +3429,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_140)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_141)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3046,7 +3445,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_142(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_196(_swig_i_1), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3065,7 +3464,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3074,7 +3473,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3082,7 +3481,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3090,7 +3489,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3098,7 +3497,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3106,7 +3505,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3114,7 +3513,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3122,7 +3521,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3133,7 +3532,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3150,7 +3549,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_151(_swig_i_1), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_205(_swig_i_1), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3169,7 +3568,7 @@ func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_index_items_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_1)), C.swig_type_155(_swig_i_2), C.swig_type_156(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_index_items_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_1)), C.swig_type_209(_swig_i_2), C.swig_type_210(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3192,7 +3591,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3210,7 +3609,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3231,7 +3630,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3251,7 +3650,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_2)), C.swig_type_175(_swig_i_3), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_227(_swig_i_1), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_2)), C.swig_type_229(_swig_i_3), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3279,7 +3678,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_179)(unsafe.Pointer(&_swig_i_9)), C.swig_type_180(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_9)), C.swig_type_234(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -3316,7 +3715,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_start_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_1)), C.swig_type_183(_swig_i_2), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_7)), C.swig_type_188(_swig_i_8), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_10)), C.swig_type_191(_swig_i_11), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_14)), C.swig_type_195(_swig_i_15), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_199)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_start_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_1)), C.swig_type_237(_swig_i_2), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_7)), C.swig_type_242(_swig_i_8), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_10)), C.swig_type_245(_swig_i_11), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_14)), C.swig_type_249(_swig_i_15), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3382,7 +3781,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_2)), C.swig_type_202(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_203(_swig_i_7), C.swig_type_204(_swig_i_8), C.swig_type_205(_swig_i_9), C.swig_type_206(_swig_i_10), C.swig_type_207(_swig_i_11), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_17)), C.swig_type_212(_swig_i_18), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_2)), C.swig_type_256(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_257(_swig_i_7), C.swig_type_258(_swig_i_8), C.swig_type_259(_swig_i_9), C.swig_type_260(_swig_i_10), C.swig_type_261(_swig_i_11), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_17)), C.swig_type_266(_swig_i_18), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3415,7 +3814,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_1)), C.swig_type_216(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_1)), C.swig_type_270(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3433,7 +3832,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3441,7 +3840,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3449,7 +3848,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3457,7 +3856,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3465,7 +3864,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3473,7 +3872,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3481,7 +3880,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3489,7 +3888,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3497,7 +3896,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3505,7 +3904,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3513,7 +3912,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3521,7 +3920,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3529,7 +3928,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3537,7 +3936,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3545,7 +3944,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3553,7 +3952,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3563,7 +3962,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3577,7 +3976,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), C.swig_type_223(_swig_i_2), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_1)), C.swig_type_277(_swig_i_2), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3601,7 +4000,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
-	C._wrap_flat_session_get_items_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_1)), C.swig_type_226(_swig_i_2), C.swig_type_227(_swig_i_3), C.swig_type_228(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_11)), C.swig_type_235(_swig_i_12), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_13)))
+	C._wrap_flat_session_get_items_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), C.swig_type_280(_swig_i_2), C.swig_type_281(_swig_i_3), C.swig_type_282(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_11)), C.swig_type_289(_swig_i_12), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_13)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3634,7 +4033,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_1)), C.swig_type_238(_swig_i_2), C.swig_type_239(_swig_i_3), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_1)), C.swig_type_292(_swig_i_2), C.swig_type_293(_swig_i_3), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3645,7 +4044,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3653,7 +4052,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3661,7 +4060,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3669,7 +4068,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3677,7 +4076,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3685,7 +4084,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3693,7 +4092,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3703,7 +4102,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3714,7 +4113,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3722,7 +4121,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -3734,7 +4133,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3758,7 +4157,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_4)), C.swig_type_251(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_4)), C.swig_type_305(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3787,7 +4186,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), C.swig_type_255(_swig_i_3), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_4)), C.swig_type_257(_swig_i_5), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_6)), C.swig_type_259(_swig_i_7), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), C.swig_type_309(_swig_i_3), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_4)), C.swig_type_311(_swig_i_5), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_6)), C.swig_type_313(_swig_i_7), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3815,7 +4214,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_4)), C.swig_type_265(_swig_i_5), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_6)), C.swig_type_267(_swig_i_7), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_4)), C.swig_type_319(_swig_i_5), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_6)), C.swig_type_321(_swig_i_7), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3850,7 +4249,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_3)), C.swig_type_272(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_273(_swig_i_8), C.swig_type_274(_swig_i_9), C.swig_type_275(_swig_i_10), C.swig_type_276(_swig_i_11), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_3)), C.swig_type_326(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_327(_swig_i_8), C.swig_type_328(_swig_i_9), C.swig_type_329(_swig_i_10), C.swig_type_330(_swig_i_11), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3874,7 +4273,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_2)), C.swig_type_280(_swig_i_3), C.swig_type_281(_swig_i_4), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_5)), C.swig_type_283(_swig_i_6), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_2)), C.swig_type_334(_swig_i_3), C.swig_type_335(_swig_i_4), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_5)), C.swig_type_337(_swig_i_6), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3908,7 +4307,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_3)), C.swig_type_288(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_289(_swig_i_8), C.swig_type_290(_swig_i_9), C.swig_type_291(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_15)), C.swig_type_295(_swig_i_16), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_3)), C.swig_type_342(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_343(_swig_i_8), C.swig_type_344(_swig_i_9), C.swig_type_345(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_15)), C.swig_type_349(_swig_i_16), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3957,7 +4356,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_3)), C.swig_type_300(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_301(_swig_i_8), C.swig_type_302(_swig_i_9), C.swig_type_303(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_21)), C.swig_type_314(_swig_i_22), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_3)), C.swig_type_354(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_355(_swig_i_8), C.swig_type_356(_swig_i_9), C.swig_type_357(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_21)), C.swig_type_368(_swig_i_22), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4013,7 +4412,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_316(_swig_i_6), C.swig_type_317(_swig_i_7), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_370(_swig_i_6), C.swig_type_371(_swig_i_7), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -4025,7 +4424,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4043,7 +4442,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_322(_swig_i_1), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_376(_swig_i_1), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4071,7 +4470,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4100,7 +4499,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4108,7 +4507,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4116,7 +4515,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4124,7 +4523,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4132,7 +4531,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4140,7 +4539,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4148,7 +4547,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4156,7 +4555,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4164,7 +4563,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4172,7 +4571,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4180,7 +4579,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4188,7 +4587,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4196,7 +4595,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4204,7 +4603,7 @@ var FLAT_RESULT_ROUNDS int = _swig_getFLAT_RESULT_ROUNDS()
 
 func _swig_getFLAT_RESULT_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4212,7 +4611,7 @@ var FLAT_RESULT_DRAFTED_LEVELS int = _swig_getFLAT_RESULT_DRAFTED_LEVELS()
 
 func _swig_getFLAT_RESULT_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4220,7 +4619,7 @@ var FLAT_RESULT_ACCEPTED_LEVELS int = _swig_getFLAT_RESULT_ACCEPTED_LEVELS()
 
 func _swig_getFLAT_RESULT_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4228,7 +4627,7 @@ var FLAT_RESULT_DRAFT_US int = _swig_getFLAT_RESULT_DRAFT_US()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4236,7 +4635,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4244,7 +4643,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4252,7 +4651,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4260,7 +4659,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4268,7 +4667,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4276,7 +4675,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4284,7 +4683,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4292,7 +4691,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4300,7 +4699,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4308,7 +4707,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4316,7 +4715,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4324,7 +4723,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4332,7 +4731,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4340,7 +4739,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4348,7 +4747,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4359,7 +4758,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4374,7 +4773,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_338(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_392(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4386,7 +4785,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_7404cf4ac641f266(C.swig_type_340(_swig_i_0), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_8e0e26aa32d77436(C.swig_type_394(_swig_i_0), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4410,7 +4809,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_7404cf4ac641f266(*(*C.swig_type_345)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_8e0e26aa32d77436(*(*C.swig_type_399)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4425,7 +4824,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4433,7 +4832,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4441,7 +4840,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4449,7 +4848,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4457,7 +4856,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4465,7 +4864,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4473,7 +4872,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4481,7 +4880,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4489,7 +4888,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4497,7 +4896,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4505,7 +4904,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4513,7 +4912,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4521,7 +4920,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4532,7 +4931,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4546,7 +4945,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4554,7 +4953,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4562,7 +4961,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4570,7 +4969,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4578,7 +4977,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4586,7 +4985,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4594,7 +4993,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4602,7 +5001,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4610,7 +5009,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4618,7 +5017,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4626,7 +5025,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4634,7 +5033,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4642,7 +5041,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_SPECULATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4650,7 +5049,7 @@ var FLAT_RUNNER_SPECULATE int = _swig_getFLAT_RUNNER_SPECULATE()
 
 func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4658,7 +5057,7 @@ var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
 
 func _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4666,7 +5065,7 @@ var FLAT_RUNNER_WITHOUT_REPLACEMENT int = _swig_getFLAT_RUNNER_WITHOUT_REPLACEME
 
 func _swig_getFLAT_RUNNER_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4674,7 +5073,7 @@ var FLAT_RUNNER_MODE int = _swig_getFLAT_RUNNER_MODE()
 
 func _swig_getFLAT_RUNNER_TOP_K() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4682,7 +5081,7 @@ var FLAT_RUNNER_TOP_K int = _swig_getFLAT_RUNNER_TOP_K()
 
 func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4690,7 +5089,7 @@ var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4713,7 +5112,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_10)), C.swig_type_355(_swig_i_11), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_10)), C.swig_type_409(_swig_i_11), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -4742,7 +5141,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4763,7 +5162,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_runner_run_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_360(_swig_i_1), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_363(_swig_i_8), C.swig_type_364(_swig_i_9), C.swig_type_365(_swig_i_10), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_runner_run_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_414(_swig_i_1), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_417(_swig_i_8), C.swig_type_418(_swig_i_9), C.swig_type_419(_swig_i_10), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4792,7 +5191,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_369(_swig_i_1), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_372(_swig_i_8), C.swig_type_373(_swig_i_9), C.swig_type_374(_swig_i_10), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_423(_swig_i_1), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_426(_swig_i_8), C.swig_type_427(_swig_i_9), C.swig_type_428(_swig_i_10), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4809,7 +5208,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_376(_swig_i_1), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_430(_swig_i_1), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4820,7 +5219,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_type_378(_swig_i_1), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_type_432(_swig_i_1), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4829,7 +5228,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4837,7 +5236,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4845,7 +5244,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4853,7 +5252,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4861,7 +5260,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4869,7 +5268,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4877,7 +5276,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4885,7 +5284,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4893,7 +5292,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4901,7 +5300,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4909,7 +5308,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4917,7 +5316,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4925,7 +5324,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4933,7 +5332,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4941,7 +5340,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4949,7 +5348,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4957,7 +5356,7 @@ var FLAT_RUNNER_STATS_ROUNDS int = _swig_getFLAT_RUNNER_STATS_ROUNDS()
 
 func _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4965,7 +5364,7 @@ var FLAT_RUNNER_STATS_ROUND_LEVELS int = _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS
 
 func _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4973,7 +5372,7 @@ var FLAT_RUNNER_STATS_DRAFTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_DRAFTED_LE
 
 func _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4981,7 +5380,7 @@ var FLAT_RUNNER_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_ACCEPTED_
 
 func _swig_getFLAT_RUNNER_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4989,7 +5388,7 @@ var FLAT_RUNNER_STATS_NODES int = _swig_getFLAT_RUNNER_STATS_NODES()
 
 func _swig_getFLAT_RUNNER_STATS_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -4997,7 +5396,7 @@ var FLAT_RUNNER_STATS_DRAFT_US int = _swig_getFLAT_RUNNER_STATS_DRAFT_US()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5005,7 +5404,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5013,7 +5412,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5021,7 +5420,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5031,7 +5430,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5043,7 +5442,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5051,7 +5450,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5059,7 +5458,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5067,7 +5466,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5075,7 +5474,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5083,7 +5482,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5091,7 +5490,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5099,7 +5498,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5107,7 +5506,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5115,7 +5514,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5123,7 +5522,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5131,7 +5530,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5139,7 +5538,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5149,7 +5548,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_7404cf4ac641f266(*(*C.swig_type_383)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_8e0e26aa32d77436(*(*C.swig_type_437)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5166,7 +5565,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5191,7 +5590,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_7404cf4ac641f266(*(*C.swig_type_390)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_8e0e26aa32d77436(*(*C.swig_type_444)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5228,7 +5627,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
@@ -5256,7 +5655,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_1)), C.swig_type_399(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_400(_swig_i_6), C.swig_type_401(_swig_i_7), C.swig_type_402(_swig_i_8), C.swig_type_403(_swig_i_9), C.swig_type_404(_swig_i_10), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_1)), C.swig_type_453(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_454(_swig_i_6), C.swig_type_455(_swig_i_7), C.swig_type_456(_swig_i_8), C.swig_type_457(_swig_i_9), C.swig_type_458(_swig_i_10), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5288,7 +5687,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_DRAFT_START() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5296,7 +5695,7 @@ var FLAT_DRAFT_START int = _swig_getFLAT_DRAFT_START()
 
 func _swig_getFLAT_DRAFT_DECODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5304,7 +5703,7 @@ var FLAT_DRAFT_DECODE int = _swig_getFLAT_DRAFT_DECODE()
 
 func _swig_getFLAT_DRAFT_RUN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5312,7 +5711,7 @@ var FLAT_DRAFT_RUN int = _swig_getFLAT_DRAFT_RUN()
 
 func _swig_getFLAT_DRAFTS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5320,7 +5719,7 @@ var FLAT_DRAFTS_LIVE int = _swig_getFLAT_DRAFTS_LIVE()
 
 func _swig_getFLAT_DRAFTS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5328,7 +5727,7 @@ var FLAT_DRAFTS_ERRORS int = _swig_getFLAT_DRAFTS_ERRORS()
 
 func _swig_getFLAT_DRAFTS_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5336,7 +5735,7 @@ var FLAT_DRAFTS_SIDS int = _swig_getFLAT_DRAFTS_SIDS()
 
 func _swig_getFLAT_DRAFTS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5344,7 +5743,7 @@ var FLAT_DRAFTS_SCORES int = _swig_getFLAT_DRAFTS_SCORES()
 
 func _swig_getFLAT_DRAFTS_ORDINALS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5352,7 +5751,7 @@ var FLAT_DRAFTS_ORDINALS int = _swig_getFLAT_DRAFTS_ORDINALS()
 
 func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5377,7 +5776,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_2)), C.swig_type_414(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_415(_swig_i_7), C.swig_type_416(_swig_i_8), C.swig_type_417(_swig_i_9), C.swig_type_418(_swig_i_10), C.swig_type_419(_swig_i_11), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_422(_swig_i_15), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_2)), C.swig_type_468(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_469(_swig_i_7), C.swig_type_470(_swig_i_8), C.swig_type_471(_swig_i_9), C.swig_type_472(_swig_i_10), C.swig_type_473(_swig_i_11), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_476(_swig_i_15), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5409,7 +5808,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_7404cf4ac641f266(*(*C.swig_type_425)(unsafe.Pointer(&_swig_i_0)), C.swig_type_426(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_427(_swig_i_5), C.swig_type_428(_swig_i_6), C.swig_type_429(_swig_i_7), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_8e0e26aa32d77436(*(*C.swig_type_479)(unsafe.Pointer(&_swig_i_0)), C.swig_type_480(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_481(_swig_i_5), C.swig_type_482(_swig_i_6), C.swig_type_483(_swig_i_7), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5429,7 +5828,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_432(_swig_i_3), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_486(_swig_i_3), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -5456,7 +5855,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_3)), C.swig_type_436(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_437(_swig_i_8), C.swig_type_438(_swig_i_9), C.swig_type_439(_swig_i_10), C.swig_type_440(_swig_i_11), C.swig_type_441(_swig_i_12), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_16)), C.swig_type_445(_swig_i_17), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_3)), C.swig_type_490(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_491(_swig_i_8), C.swig_type_492(_swig_i_9), C.swig_type_493(_swig_i_10), C.swig_type_494(_swig_i_11), C.swig_type_495(_swig_i_12), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_497)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_16)), C.swig_type_499(_swig_i_17), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5479,7 +5878,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 
 func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5487,7 +5886,7 @@ var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
 
 func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5495,7 +5894,7 @@ var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5503,7 +5902,7 @@ var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5511,7 +5910,7 @@ var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLO
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5519,7 +5918,7 @@ var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5527,7 +5926,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5535,7 +5934,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5543,7 +5942,7 @@ var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5554,7 +5953,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5574,7 +5973,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_450(_swig_i_4), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_504(_swig_i_4), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5587,7 +5986,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_1)), C.swig_type_454(_swig_i_2), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_1)), C.swig_type_508(_swig_i_2), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5599,7 +5998,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 
 func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5607,7 +6006,7 @@ var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
 
 func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5615,7 +6014,7 @@ var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
 
 func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5623,7 +6022,7 @@ var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
 
 func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5631,7 +6030,7 @@ var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
 
 func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5639,7 +6038,7 @@ var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
 
 func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5647,7 +6046,7 @@ var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
 
 func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5655,7 +6054,7 @@ var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
 
 func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5663,7 +6062,7 @@ var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
 
 func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5671,7 +6070,7 @@ var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
 
 func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5679,7 +6078,7 @@ var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
 
 func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5687,7 +6086,7 @@ var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
 
 func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5695,7 +6094,7 @@ var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
 
 func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5703,7 +6102,7 @@ var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
 
 func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5711,7 +6110,7 @@ var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
 
 func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5719,7 +6118,7 @@ var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
 
 func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5729,7 +6128,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5741,7 +6140,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5752,7 +6151,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_1)), C.swig_type_460(_swig_i_2), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_1)), C.swig_type_514(_swig_i_2), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5775,7 +6174,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_1)), C.swig_type_463(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_464(_swig_i_6), C.swig_type_465(_swig_i_7), C.swig_type_466(_swig_i_8), C.swig_type_467(_swig_i_9), C.swig_type_468(_swig_i_10), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_470)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_1)), C.swig_type_517(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_518(_swig_i_6), C.swig_type_519(_swig_i_7), C.swig_type_520(_swig_i_8), C.swig_type_521(_swig_i_9), C.swig_type_522(_swig_i_10), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5789,7 +6188,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 
 func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5797,7 +6196,7 @@ var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
 
 func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5805,7 +6204,7 @@ var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
 
 func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5813,7 +6212,7 @@ var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_
 
 func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5821,7 +6220,7 @@ var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS
 
 func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5829,7 +6228,7 @@ var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
 
 func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5839,7 +6238,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5858,7 +6257,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_474(_swig_i_4), C.swig_type_475(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_528(_swig_i_4), C.swig_type_529(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5872,7 +6271,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 
 func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5880,7 +6279,7 @@ var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
 
 func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5888,7 +6287,7 @@ var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
 
 func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5896,7 +6295,7 @@ var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
 
 func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_8e0e26aa32d77436())
 	return swig_r
 }
 
@@ -5915,7 +6314,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_7404cf4ac641f266(C.uintptr_t(_swig_i_0), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_479)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_481(_swig_i_6), C.swig_type_482(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_483)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_8e0e26aa32d77436(C.uintptr_t(_swig_i_0), *(*C.swig_type_532)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_533)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_534)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_535(_swig_i_6), C.swig_type_536(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

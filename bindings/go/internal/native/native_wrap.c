@@ -800,41 +800,55 @@ static inline int fl_terminated(sidbeam_error* err, const char* name, flat_in_by
   return err->code == 0;
 }
 
+/* Splits names, each of which ends with NUL; none: 0. */
+static inline int32_t fl_names(flat_in_bytes list, const char* what, int32_t most, const char** names,
+                               sidbeam_error* err) {
+  int32_t count = 0;
+  int64_t i;
+  if (list.data == NULL || !fl_terminated(err, what, list)) return 0;
+  for (i = 0; i < list.count; i += (int64_t)strlen(list.data + i) + 1) {
+    if (count == most) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s has more than %d names", what, most);
+      return 0;
+    }
+    names[count++] = list.data + i;
+  }
+  return count;
+}
+
 /* Names end with NUL, those of `levels` each; none: NULL. `names` [SIDBEAM_MAX_LEVELS] is what the config refers to. */
 static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
                                   flat_in_bytes item, flat_in_bytes priority, const char** names,
                                   sidbeam_arrow_config* config, sidbeam_error* err) {
-  int64_t i = 0;
-  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "levels", levels) ||
-      !fl_terminated(err, "level_prefix", level_prefix) || !fl_terminated(err, "item", item) ||
-      !fl_terminated(err, "priority", priority))
+  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "level_prefix", level_prefix) ||
+      !fl_terminated(err, "item", item) || !fl_terminated(err, "priority", priority))
     return 0;
   config->sid = sid.data;
   config->level_prefix = level_prefix.data;
   config->item = item.data;
   config->priority = priority.data;
-  if (levels.data == NULL) return 1;
-  config->levels = names;
-  for (i = 0; i < levels.count; i += (int64_t)strlen(levels.data + i) + 1) {
-    if (config->level_count == SIDBEAM_MAX_LEVELS) {
-      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "levels has more than %d names", SIDBEAM_MAX_LEVELS);
-      return 0;
-    }
-    names[config->level_count++] = levels.data + i;
-  }
-  return 1;
+  config->level_count = fl_names(levels, "levels", SIDBEAM_MAX_LEVELS, names, err);
+  if (levels.data != NULL) config->levels = names;
+  return err->code == 0;
 }
 
-/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
+enum { FLAT_MOST_ATTRIBUTES = 256 };
+
+/* stream: the address of an ArrowArrayStream; attributes: names, each of which ends with NUL. Returns the number of
+ * pairs. */
 static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
                                              flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
-                                             flat_in_bytes priority, sidbeam_error* err) {
+                                             flat_in_bytes priority, flat_in_bytes attributes, int32_t all_attributes,
+                                             sidbeam_error* err) {
   sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
-  const char* names[SIDBEAM_MAX_LEVELS];
+  const char *names[SIDBEAM_MAX_LEVELS], *columns[FLAT_MOST_ATTRIBUTES];
   int64_t pairs = 0;
   void* object = NULL;
   fl_clear(err);
-  if (fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+  config.attributes = columns;
+  config.all_attributes = all_attributes;
+  config.attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, columns, err);
+  if (err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
     object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) {
     flat_arrow_release(stream);
@@ -885,6 +899,7 @@ enum {
   FLAT_IMPORT_VARIABLE_LENGTH,
   FLAT_IMPORT_ID_TYPE,
   FLAT_IMPORT_CODES_FROM_DATA,
+  FLAT_IMPORT_ATTRIBUTES, /* how many */
   FLAT_IMPORT_COUNT
 };
 
@@ -899,7 +914,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
                                     const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
-                                    sidbeam_error* err) {
+                                    const char* attributes, sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
   fl_clear(err);
@@ -923,6 +938,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
   config.token_base = token_base >= 0 ? token_base : 0;
   config.quotes = quotes;
   config.text_ids = text_ids;
+  config.attributes = attributes;
   config.progress = fl_progress;
   config.progress_context = import;
   if (atomic_load(&import->object) != NULL) {
@@ -958,6 +974,7 @@ static inline void flat_import_get_info(flat_handle* import, flat_out_i64 number
     numbers.data[FLAT_IMPORT_VARIABLE_LENGTH] = info.variable_length;
     numbers.data[FLAT_IMPORT_ID_TYPE] = info.id_type;
     numbers.data[FLAT_IMPORT_CODES_FROM_DATA] = info.codes_from_data;
+    numbers.data[FLAT_IMPORT_ATTRIBUTES] = info.attribute_count;
     memcpy(codes.data, info.codes, (size_t)info.levels * sizeof(int32_t));
   }
   fl_leave(import);
@@ -983,6 +1000,28 @@ static inline int64_t flat_import_text(flat_handle* import, int32_t which, flat_
       fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "which is %d, expected a text of FLAT_IMPORT_*", which);
     } else {
       length = fl_text(out, text, (int64_t)strlen(text));
+    }
+  }
+  fl_leave(import);
+  return length;
+}
+
+/* type [1]: SIDBEAM_ATTRIBUTE_* of attribute i. Copies as much of its name as fits; returns the name's length. */
+static inline int64_t flat_import_get_attribute(flat_handle* import, int64_t i, flat_out_i32 type, flat_out_bytes name,
+                                                sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  int64_t length = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, type, 1)) return 0;
+  object = fl_enter_import(import, err);
+  if (object == NULL) return 0;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK) {
+    if (i < 0 || i >= info.attribute_count) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "i is %" PRId64 ", expected less than %" PRId64, i, info.attribute_count);
+    } else {
+      type.data[0] = info.attribute_types[i];
+      length = fl_text(name, info.attribute_names[i], (int64_t)strlen(info.attribute_names[i]));
     }
   }
   fl_leave(import);
@@ -1406,6 +1445,169 @@ static inline void flat_index_unload(flat_handle* index, int32_t device_id, sidb
   if (object == NULL) return;
   sidbeam_index_unload((sidbeam_index*)object, device_id);
   fl_drop_user(index);
+}
+
+#endif
+
+/* Attributes of items: given to a builder, and read from an index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_ATTRIBUTES_H
+#define SIDBEAM_FLAT_ATTRIBUTES_H
+
+/* Where the numbers of sidbeam_attribute_info stand in an array of FLAT_ATTRIBUTE_COUNT. */
+enum {
+  FLAT_ATTRIBUTE_TYPE,
+  FLAT_ATTRIBUTE_NULLS,
+  FLAT_ATTRIBUTE_DISTINCT,
+  FLAT_ATTRIBUTE_CODES,
+  FLAT_ATTRIBUTE_LEAST,
+  FLAT_ATTRIBUTE_GREATEST,
+  FLAT_ATTRIBUTE_COUNT
+};
+
+static inline void flat_builder_declare_attribute(flat_handle* builder, const char* name, int32_t type,
+                                                  sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_declare_attribute((sidbeam_builder*)object, name, type, err);
+  fl_leave(builder);
+}
+
+/* Fields of sidbeam_attribute_column; those that the type does not need may be none. valid, bools: bytes. Strings go by
+ * offsets, which has one more than there are; with codes they are a dictionary. */
+static inline void flat_builder_set_attribute(flat_handle* builder, const char* name, int64_t count,
+                                              flat_in_bytes valid, flat_in_i64 integers, flat_in_f32 numbers,
+                                              flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
+                                              flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  int64_t values = count;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, valid, count) || !FLAT_NEED(err, integers, count) || !FLAT_NEED(err, numbers, count) ||
+      !FLAT_NEED(err, bools, count) || !FLAT_NEED(err, lists, count + 1))
+    return;
+  if (lists.data != NULL && count >= 0) values = lists.data[count];
+  if (values < 0) values = 0; /* which the library refuses */
+  if (!FLAT_NEED(err, codes, values) || (codes.data == NULL && !FLAT_NEED(err, offsets, values + 1)) ||
+      !FLAT_NEED(err, offsets, 1) ||
+      (offsets.data != NULL && !FLAT_NEED(err, text, offsets.data[codes.data == NULL ? values : offsets.count - 1])))
+    return;
+  column.name = name;
+  column.valid = (const uint8_t*)valid.data;
+  column.integers = integers.data;
+  column.numbers = numbers.data;
+  column.bools = (const uint8_t*)bools.data;
+  column.text = text.data;
+  column.offsets = offsets.data;
+  column.lists = lists.data;
+  column.codes = codes.data;
+  column.string_count = offsets.count - 1;
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_set_attribute((sidbeam_builder*)object, &column, count, err);
+  fl_leave(builder);
+}
+
+/* How many attributes the index has. */
+static inline int64_t flat_index_attribute_count(flat_handle* index, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_index_get_info((sidbeam_index*)object, &info, err);
+  fl_drop_user(index);
+  return info.attribute_count;
+}
+
+/* numbers [FLAT_ATTRIBUTE_COUNT]; range [2]: least and greatest of F32. Returns the length of the name, of which as
+ * much as fits is written. */
+static inline int64_t flat_index_get_attribute(flat_handle* index, int64_t i, flat_out_i64 numbers, flat_out_f32 range,
+                                               flat_out_bytes name, sidbeam_error* err) {
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, numbers, FLAT_ATTRIBUTE_COUNT) || !FLAT_GIVEN(err, range, 2)) return 0;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  if (sidbeam_index_get_attribute((sidbeam_index*)object, i, &info, err) == SIDBEAM_OK) {
+    numbers.data[FLAT_ATTRIBUTE_TYPE] = info.type;
+    numbers.data[FLAT_ATTRIBUTE_NULLS] = info.nulls;
+    numbers.data[FLAT_ATTRIBUTE_DISTINCT] = info.distinct;
+    numbers.data[FLAT_ATTRIBUTE_CODES] = info.codes;
+    numbers.data[FLAT_ATTRIBUTE_LEAST] = info.least;
+    numbers.data[FLAT_ATTRIBUTE_GREATEST] = info.greatest;
+    range.data[0] = (float)info.least_number;
+    range.data[1] = (float)info.greatest_number;
+    bytes = fl_text(name, info.name, (int64_t)strlen(info.name));
+  }
+  fl_drop_user(index);
+  return bytes;
+}
+
+/* values [count]; valid [count] bytes, or none. */
+static inline void flat_index_attribute_integers(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                                 flat_out_i64 values, flat_out_bytes valid, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, count) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_integers((sidbeam_index*)object, attribute, item_row, count, values.data,
+                                          (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+static inline void flat_index_attribute_numbers(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                                flat_out_f32 values, flat_out_bytes valid, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, count) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_numbers((sidbeam_index*)object, attribute, item_row, count, values.data,
+                                         (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+/* offsets [count + 1]; codes as many as the last of these says, or none; valid [count] bytes, or none. */
+static inline void flat_index_attribute_lists(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                              flat_out_i64 offsets, flat_out_i64 codes, flat_out_bytes valid,
+                                              sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, offsets, count + 1) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_lists((sidbeam_index*)object, attribute, item_row, count, offsets.data, codes.count,
+                                       codes.data, (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+/* The strings of codes [first, first + count), end to end: offsets [count + 1]; as many whole strings as fit are
+ * written to `text`. Returns their length altogether. */
+static inline int64_t flat_index_attribute_strings(flat_handle* index, int64_t attribute, int64_t first, int64_t count,
+                                                   flat_out_i64 offsets, flat_out_bytes text, sidbeam_error* err) {
+  int64_t end = 0, i;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, offsets, count + 1)) return 0;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  offsets.data[0] = 0;
+  for (i = 0; i < count; i++) {
+    const char* string = NULL;
+    int64_t bytes = 0;
+    if (sidbeam_index_attribute_string((sidbeam_index*)object, attribute, first + i, &string, &bytes, err) !=
+        SIDBEAM_OK)
+      break;
+    if (text.data != NULL && end + bytes <= text.count) memcpy(text.data + end, string, (size_t)bytes);
+    offsets.data[i + 1] = end += bytes;
+  }
+  fl_drop_user(index);
+  return end;
 }
 
 #endif
@@ -3916,7 +4118,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_7404cf4ac641f266(void *_swig_go_0) {
+void _wrap_Swig_free_native_8e0e26aa32d77436(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -3926,7 +4128,7 @@ void _wrap_Swig_free_native_7404cf4ac641f266(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_7404cf4ac641f266(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_8e0e26aa32d77436(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -3939,7 +4141,7 @@ void *_wrap_Swig_malloc_native_7404cf4ac641f266(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -3951,7 +4153,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -3963,7 +4165,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -3975,7 +4177,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -3987,7 +4189,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -3999,7 +4201,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4011,7 +4213,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4023,7 +4225,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4035,7 +4237,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4047,7 +4249,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4059,7 +4261,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4071,7 +4273,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4083,7 +4285,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_OK_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4095,7 +4297,7 @@ intgo _wrap_SIDBEAM_OK_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4107,7 +4309,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4119,7 +4321,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4131,7 +4333,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_CORRUPT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4143,7 +4345,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4155,7 +4357,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4167,7 +4369,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISION_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4179,7 +4381,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_CANCELLED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4191,7 +4393,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4203,7 +4405,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4215,7 +4417,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_INTERNAL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4227,7 +4429,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4239,7 +4441,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4251,7 +4453,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4263,7 +4465,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_7404cf4ac641f266() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_7404cf4ac641f266() {
+_goslice_ _wrap_sidbeam_version_native_8e0e26aa32d77436() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4277,7 +4479,7 @@ _goslice_ _wrap_sidbeam_version_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_7404cf4ac641f266() {
+intgo _wrap_sidbeam_abi_version_native_8e0e26aa32d77436() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4288,7 +4490,7 @@ intgo _wrap_sidbeam_abi_version_native_7404cf4ac641f266() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_7404cf4ac641f266(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_8e0e26aa32d77436(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4304,7 +4506,7 @@ _goslice_ _wrap_sidbeam_status_name_native_7404cf4ac641f266(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_7404cf4ac641f266() {
+_goslice_ _wrap_sidbeam_cpu_target_native_8e0e26aa32d77436() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4318,7 +4520,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_7404cf4ac641f266() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_7404cf4ac641f266() {
+long long _wrap_FLAT_BROADCAST_native_8e0e26aa32d77436() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4329,7 +4531,7 @@ long long _wrap_FLAT_BROADCAST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4341,7 +4543,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4353,7 +4555,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4365,7 +4567,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_ID_I64_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4377,7 +4579,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_ID_U64_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4389,7 +4591,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_ID_STRING_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4401,7 +4603,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4413,7 +4615,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4425,7 +4627,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4437,7 +4639,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4449,7 +4651,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4461,7 +4663,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4473,7 +4675,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4485,7 +4687,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4497,7 +4699,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4509,7 +4711,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4521,7 +4723,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4533,7 +4735,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4545,7 +4747,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4557,7 +4759,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4569,7 +4771,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4581,7 +4783,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4593,7 +4795,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4605,7 +4807,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4617,7 +4819,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4629,7 +4831,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4641,7 +4843,67 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_I64;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_F32;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_BOOL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_STRING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_STRING_LIST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4653,7 +4915,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4665,7 +4927,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4677,7 +4939,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4689,7 +4951,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4701,7 +4963,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4713,7 +4975,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4725,7 +4987,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4737,7 +4999,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4749,7 +5011,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4761,7 +5023,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4773,7 +5035,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4785,7 +5047,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4797,7 +5059,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4809,7 +5071,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4821,7 +5083,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4833,7 +5095,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4845,7 +5107,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4857,7 +5119,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4869,7 +5131,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4881,7 +5143,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4893,7 +5155,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4905,7 +5167,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4917,7 +5179,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4929,7 +5191,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4941,7 +5203,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4953,7 +5215,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4965,7 +5227,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4977,7 +5239,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -4989,7 +5251,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5001,7 +5263,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5013,7 +5275,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5025,7 +5287,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5037,7 +5299,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5049,7 +5311,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5061,7 +5323,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNTIME_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5073,7 +5335,7 @@ intgo _wrap_FLAT_RUNTIME_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BUILDER_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5085,7 +5347,7 @@ intgo _wrap_FLAT_BUILDER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INDEX_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5097,7 +5359,7 @@ intgo _wrap_FLAT_INDEX_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5109,7 +5371,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SESSION_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5121,7 +5383,7 @@ intgo _wrap_FLAT_SESSION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5133,7 +5395,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5145,7 +5407,7 @@ intgo _wrap_FLAT_PLAN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DISC_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5157,7 +5419,7 @@ intgo _wrap_FLAT_DISC_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5169,7 +5431,7 @@ intgo _wrap_FLAT_MODEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5181,7 +5443,7 @@ intgo _wrap_FLAT_RUNNER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5193,7 +5455,7 @@ intgo _wrap_FLAT_EVENTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5205,7 +5467,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5217,7 +5479,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5229,7 +5491,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5241,7 +5503,7 @@ intgo _wrap_FLAT_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5253,7 +5515,7 @@ intgo _wrap_FLAT_SPECULATION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5265,7 +5527,7 @@ intgo _wrap_FLAT_IMPORT_native_7404cf4ac641f266() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_7404cf4ac641f266() {
+long long _wrap_FLAT_CLOSED_native_8e0e26aa32d77436() {
   long long result;
   long long _swig_go_result;
   
@@ -5276,7 +5538,7 @@ long long _wrap_FLAT_CLOSED_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_close_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5288,7 +5550,7 @@ void _wrap_flat_close_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5303,7 +5565,7 @@ intgo _wrap_flat_is_closed_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5315,7 +5577,7 @@ void _wrap_flat_free_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -5331,7 +5593,7 @@ void _wrap_flat_view_retain_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5343,7 +5605,7 @@ void _wrap_flat_view_release_native_7404cf4ac641f266(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -5355,7 +5617,7 @@ void _wrap_flat_check_abi_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5367,7 +5629,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_LOG_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5379,7 +5641,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_flat_log_take_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5395,7 +5657,7 @@ intgo _wrap_flat_log_take_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_7404cf4ac641f266(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_8e0e26aa32d77436(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5440,7 +5702,7 @@ flat_handle *_wrap_flat_runtime_create_native_7404cf4ac641f266(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5489,7 +5751,7 @@ flat_handle *_wrap_flat_builder_create_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5510,7 +5772,7 @@ void _wrap_flat_builder_get_progress_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5524,7 +5786,7 @@ void _wrap_flat_builder_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5564,7 +5826,7 @@ void _wrap_flat_builder_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5609,7 +5871,7 @@ void _wrap_flat_builder_add_named_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5639,7 +5901,7 @@ void _wrap_flat_builder_set_metadata_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5662,7 +5924,7 @@ void _wrap_flat_builder_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5674,7 +5936,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5686,7 +5948,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5698,7 +5960,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5710,7 +5972,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5722,7 +5984,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5734,7 +5996,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ARROW_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5746,7 +6008,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_arrow_release_native_7404cf4ac641f266(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_8e0e26aa32d77436(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -5756,7 +6018,19 @@ void _wrap_flat_arrow_release_native_7404cf4ac641f266(long long _swig_go_0) {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+intgo _wrap_FLAT_MOST_ATTRIBUTES_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MOST_ATTRIBUTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_builder_add_arrow_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -5764,7 +6038,9 @@ long long _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(flat_handle *_swi
   flat_in_bytes arg5 ;
   flat_in_bytes arg6 ;
   flat_in_bytes arg7 ;
-  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  flat_in_bytes arg8 ;
+  int32_t arg9 ;
+  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -5793,16 +6069,21 @@ long long _wrap_flat_builder_add_arrow_native_7404cf4ac641f266(flat_handle *_swi
     (&arg7)->count = _swig_go_6.len;
   }
   {
-    arg8 = (sidbeam_error*)_swig_go_7.array; 
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  arg9 = (int32_t)_swig_go_8; 
+  {
+    arg10 = (sidbeam_error*)_swig_go_9.array; 
   }
   
-  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_flat_arrow_inspect_native_7404cf4ac641f266(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_8e0e26aa32d77436(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -5851,7 +6132,7 @@ void _wrap_flat_arrow_inspect_native_7404cf4ac641f266(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5863,7 +6144,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5875,7 +6156,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5887,7 +6168,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5899,7 +6180,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5911,7 +6192,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5923,7 +6204,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5935,7 +6216,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5947,7 +6228,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5959,7 +6240,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5971,7 +6252,19 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_ATTRIBUTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -5983,7 +6276,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_7404cf4ac641f266() {
+flat_handle *_wrap_flat_import_create_native_8e0e26aa32d77436() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -5996,7 +6289,7 @@ flat_handle *_wrap_flat_import_create_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_import_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+void _wrap_flat_import_open_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6011,7 +6304,8 @@ void _wrap_flat_import_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
   int64_t arg12 ;
   int32_t arg13 ;
   int32_t arg14 ;
-  sidbeam_error *arg15 = (sidbeam_error *) 0 ;
+  char *arg15 = (char *) 0 ;
+  sidbeam_error *arg16 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -6060,11 +6354,16 @@ void _wrap_flat_import_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
   arg12 = (int64_t)_swig_go_11; 
   arg13 = (int32_t)_swig_go_12; 
   arg14 = (int32_t)_swig_go_13; 
+  
+  arg15 = (char *)malloc(_swig_go_14.n + 1);
+  memcpy(arg15, _swig_go_14.p, _swig_go_14.n);
+  arg15[_swig_go_14.n] = '\0';
+  
   {
-    arg15 = (sidbeam_error*)_swig_go_14.array; 
+    arg16 = (sidbeam_error*)_swig_go_15.array; 
   }
   
-  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,arg15);
+  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,(char const *)arg15,arg16);
   
   free(arg2); 
   free(arg6); 
@@ -6073,10 +6372,11 @@ void _wrap_flat_import_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
   free(arg9); 
   free(arg10); 
   free(arg11); 
+  free(arg15); 
 }
 
 
-void _wrap_flat_import_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -6102,7 +6402,7 @@ void _wrap_flat_import_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -6128,7 +6428,38 @@ long long _wrap_flat_import_text_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_import_add_to_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_import_get_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_out_i32 arg3 ;
+  flat_out_bytes arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (int64_t)flat_import_get_attribute(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_import_add_to_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6148,7 +6479,7 @@ void _wrap_flat_import_add_to_native_7404cf4ac641f266(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_get_progress_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6169,7 +6500,7 @@ void _wrap_flat_import_get_progress_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_import_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_import_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6183,7 +6514,7 @@ void _wrap_flat_import_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, i
 }
 
 
-long long _wrap_flat_returned_loans_native_7404cf4ac641f266(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -6199,7 +6530,7 @@ long long _wrap_flat_returned_loans_native_7404cf4ac641f266(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6220,7 +6551,7 @@ flat_handle *_wrap_flat_builder_finish_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6252,7 +6583,7 @@ flat_handle *_wrap_flat_index_open_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -6284,7 +6615,7 @@ flat_handle *_wrap_flat_index_open_memory_native_7404cf4ac641f266(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6296,7 +6627,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6308,7 +6639,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6320,7 +6651,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6332,7 +6663,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6344,7 +6675,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_LONGEST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6356,7 +6687,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6368,7 +6699,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_KINDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6380,7 +6711,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6392,7 +6723,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6404,7 +6735,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_SIDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6416,7 +6747,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_ITEMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6428,7 +6759,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6440,7 +6771,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6452,7 +6783,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6464,7 +6795,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6476,7 +6807,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6488,7 +6819,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_CODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6500,7 +6831,7 @@ intgo _wrap_FLAT_INFO_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6512,7 +6843,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_NODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6524,7 +6855,7 @@ intgo _wrap_FLAT_INFO_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_INFO_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -6536,7 +6867,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_index_peek_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_8e0e26aa32d77436(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6565,7 +6896,7 @@ void _wrap_flat_index_peek_native_7404cf4ac641f266(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6591,7 +6922,7 @@ void _wrap_flat_index_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6609,7 +6940,7 @@ void _wrap_flat_index_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6632,7 +6963,7 @@ void _wrap_flat_index_write_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6656,7 +6987,7 @@ long long _wrap_flat_index_bytes_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6689,7 +7020,7 @@ void _wrap_flat_index_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6722,7 +7053,7 @@ void _wrap_flat_index_get_metadata_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6746,7 +7077,7 @@ long long _wrap_flat_index_codebook_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -6779,7 +7110,7 @@ void _wrap_flat_index_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6812,7 +7143,7 @@ void _wrap_flat_index_find_sids_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -6838,7 +7169,7 @@ void _wrap_flat_index_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -6872,7 +7203,7 @@ long long _wrap_flat_index_children_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6900,7 +7231,7 @@ void _wrap_flat_index_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6923,7 +7254,7 @@ void _wrap_flat_index_get_upload_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6941,7 +7272,372 @@ void _wrap_flat_index_unload_native_7404cf4ac641f266(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_NULLS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_DISTINCT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_CODES_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_CODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_LEAST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_GREATEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_8e0e26aa32d77436() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_builder_declare_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_builder_declare_attribute(arg1,(char const *)arg2,arg3,arg4);
+  
+  free(arg2); 
+}
+
+
+void _wrap_flat_builder_set_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_f32 arg6 ;
+  flat_in_bytes arg7 ;
+  flat_in_bytes arg8 ;
+  flat_in_i64 arg9 ;
+  flat_in_i64 arg10 ;
+  flat_in_i64 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
+  }
+  
+  flat_builder_set_attribute(arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  
+  free(arg2); 
+}
+
+
+long long _wrap_flat_index_attribute_count_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  result = (int64_t)flat_index_attribute_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_index_get_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_out_i64 arg3 ;
+  flat_out_f32 arg4 ;
+  flat_out_bytes arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (int64_t)flat_index_get_attribute(arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_index_attribute_integers_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_index_attribute_integers(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  
+}
+
+
+void _wrap_flat_index_attribute_numbers_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_f32 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_index_attribute_numbers(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  
+}
+
+
+void _wrap_flat_index_attribute_lists_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_i64 arg6 ;
+  flat_out_bytes arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  flat_index_attribute_lists(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  
+}
+
+
+long long _wrap_flat_index_attribute_strings_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  result = (int64_t)flat_index_attribute_strings(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_builder_plan_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6962,7 +7658,7 @@ flat_handle *_wrap_flat_builder_plan_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_7404cf4ac641f266(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_8e0e26aa32d77436(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -6992,7 +7688,7 @@ flat_handle *_wrap_flat_plan_estimate_native_7404cf4ac641f266(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_EXACT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7004,7 +7700,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_SIDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7016,7 +7712,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7028,7 +7724,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7040,7 +7736,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7052,7 +7748,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7064,7 +7760,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_NODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7076,7 +7772,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_PLAN_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7088,7 +7784,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_plan_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7109,7 +7805,7 @@ void _wrap_flat_plan_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7142,7 +7838,7 @@ void _wrap_flat_plan_get_section_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7163,7 +7859,7 @@ flat_handle *_wrap_flat_constraint_create_native_7404cf4ac641f266(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7175,7 +7871,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7187,7 +7883,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7199,7 +7895,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7211,7 +7907,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7223,7 +7919,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7235,7 +7931,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7247,7 +7943,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7273,7 +7969,7 @@ void _wrap_flat_constraint_get_info_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7296,7 +7992,7 @@ void _wrap_flat_index_item_rows_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -7338,7 +8034,7 @@ void _wrap_flat_index_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7364,7 +8060,7 @@ void _wrap_flat_index_item_ordinals_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7395,7 +8091,7 @@ void _wrap_flat_index_item_ids_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7424,7 +8120,7 @@ long long _wrap_flat_index_item_names_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -7452,7 +8148,7 @@ long long _wrap_flat_index_find_item_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -7512,7 +8208,7 @@ flat_handle *_wrap_flat_session_create_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7603,7 +8299,7 @@ void _wrap_flat_session_start_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -7672,7 +8368,7 @@ void _wrap_flat_session_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7710,7 +8406,7 @@ long long _wrap_flat_session_children_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7722,7 +8418,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7734,7 +8430,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7746,7 +8442,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7758,7 +8454,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_CODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7770,7 +8466,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7782,7 +8478,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_STATES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7794,7 +8490,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7806,7 +8502,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7818,7 +8514,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7830,7 +8526,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7842,7 +8538,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7854,7 +8550,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7866,7 +8562,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7878,7 +8574,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7890,7 +8586,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -7902,7 +8598,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_session_get_beams_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7923,7 +8619,7 @@ void _wrap_flat_session_get_beams_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -7946,7 +8642,7 @@ void _wrap_flat_session_fetch_native_7404cf4ac641f266(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8007,7 +8703,7 @@ void _wrap_flat_session_get_items_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8032,7 +8728,7 @@ void _wrap_flat_session_stop_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_STEPS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8044,7 +8740,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8056,7 +8752,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8068,7 +8764,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8080,7 +8776,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8092,7 +8788,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8104,7 +8800,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_STATS_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8116,7 +8812,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_session_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8137,7 +8833,7 @@ void _wrap_flat_session_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_COUNTERS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8149,7 +8845,7 @@ intgo _wrap_FLAT_COUNTERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8161,7 +8857,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_7404cf4ac641f266() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8190,7 +8886,7 @@ long long _wrap_flat_session_get_counters_native_7404cf4ac641f266(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -8237,7 +8933,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_7404cf4ac641f266(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -8279,7 +8975,7 @@ void _wrap_flat_constraint_set_prefixes_native_7404cf4ac641f266(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8324,7 +9020,7 @@ void _wrap_flat_constraint_set_advance_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8370,7 +9066,7 @@ void _wrap_flat_constraint_set_mask_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8407,7 +9103,7 @@ void _wrap_flat_constraint_set_bitmask_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8472,7 +9168,7 @@ void _wrap_flat_constraint_set_topk_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8570,7 +9266,7 @@ void _wrap_flat_constraint_set_sample_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8605,7 +9301,7 @@ flat_handle *_wrap_flat_disc_create_native_7404cf4ac641f266(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8629,7 +9325,7 @@ long long _wrap_flat_disc_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8667,7 +9363,7 @@ void _wrap_flat_disc_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8718,7 +9414,7 @@ void _wrap_flat_disc_get_native_7404cf4ac641f266(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_END_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8730,7 +9426,7 @@ intgo _wrap_FLAT_EVENT_END_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_DONE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8742,7 +9438,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8754,7 +9450,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_TAG_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8766,7 +9462,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8778,7 +9474,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_STATUS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8790,7 +9486,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8802,7 +9498,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_LIVE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8814,7 +9510,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8826,7 +9522,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8838,7 +9534,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8850,7 +9546,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_BATCH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8862,7 +9558,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8874,7 +9570,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8886,7 +9582,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8898,7 +9594,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8910,7 +9606,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RESULT_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8922,7 +9618,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_TAG_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8934,7 +9630,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8946,7 +9642,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8958,7 +9654,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8970,7 +9666,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8982,7 +9678,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -8994,7 +9690,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9006,7 +9702,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9018,7 +9714,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9030,7 +9726,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9042,7 +9738,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_MAP_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9054,7 +9750,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9066,7 +9762,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9078,7 +9774,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9090,7 +9786,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_EVENT_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9102,7 +9798,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_flat_events_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9126,7 +9822,7 @@ intgo _wrap_flat_events_next_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9146,7 +9842,7 @@ void _wrap_flat_adjust_answer_native_7404cf4ac641f266(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_7404cf4ac641f266(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_8e0e26aa32d77436(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -9175,7 +9871,7 @@ void _wrap_flat_result_take_native_7404cf4ac641f266(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_7404cf4ac641f266(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_8e0e26aa32d77436(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9214,7 +9910,7 @@ flat_handle *_wrap_flat_model_open_native_7404cf4ac641f266(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9226,7 +9922,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9238,7 +9934,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9250,7 +9946,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_HEADS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9262,7 +9958,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9274,7 +9970,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9286,7 +9982,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9298,7 +9994,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9310,7 +10006,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9322,7 +10018,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9334,7 +10030,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9346,7 +10042,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9358,7 +10054,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9370,7 +10066,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_model_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9396,7 +10092,7 @@ void _wrap_flat_model_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9408,7 +10104,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9420,7 +10116,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9432,7 +10128,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9444,7 +10140,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9456,7 +10152,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9468,7 +10164,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_LANES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9480,7 +10176,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9492,7 +10188,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9504,7 +10200,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9516,7 +10212,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9528,7 +10224,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9540,7 +10236,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9552,7 +10248,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9564,7 +10260,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9576,7 +10272,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_MODE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9588,7 +10284,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9600,7 +10296,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9612,7 +10308,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9624,7 +10320,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_7404cf4ac641f266() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9697,7 +10393,7 @@ flat_handle *_wrap_flat_runner_create_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -9718,7 +10414,7 @@ flat_handle *_wrap_flat_runner_events_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9767,7 +10463,7 @@ void _wrap_flat_runner_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9814,7 +10510,7 @@ long long _wrap_flat_runner_submit_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9832,7 +10528,7 @@ void _wrap_flat_runner_cancel_native_7404cf4ac641f266(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_7404cf4ac641f266(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9853,7 +10549,7 @@ intgo _wrap_flat_runner_drain_native_7404cf4ac641f266(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9865,7 +10561,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9877,7 +10573,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9889,7 +10585,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9901,7 +10597,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9913,7 +10609,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9925,7 +10621,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9937,7 +10633,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9949,7 +10645,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9961,7 +10657,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9973,7 +10669,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9985,7 +10681,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -9997,7 +10693,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10009,7 +10705,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10021,7 +10717,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10033,7 +10729,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10045,7 +10741,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10057,7 +10753,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10069,7 +10765,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10081,7 +10777,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10093,7 +10789,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10105,7 +10801,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10117,7 +10813,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10129,7 +10825,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10141,7 +10837,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10153,7 +10849,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10174,7 +10870,7 @@ void _wrap_flat_runner_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10190,7 +10886,7 @@ void _wrap_flat_runner_close_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10202,7 +10898,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10214,7 +10910,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10226,7 +10922,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10238,7 +10934,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10250,7 +10946,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10262,7 +10958,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10274,7 +10970,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10286,7 +10982,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10298,7 +10994,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10310,7 +11006,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10322,7 +11018,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10334,7 +11030,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_7404cf4ac641f266() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_8e0e26aa32d77436(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -10358,7 +11054,7 @@ flat_handle *_wrap_flat_draft_head_open_native_7404cf4ac641f266(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -10392,7 +11088,7 @@ long long _wrap_flat_draft_head_get_info_native_7404cf4ac641f266(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_7404cf4ac641f266(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_8e0e26aa32d77436(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -10440,7 +11136,7 @@ void _wrap_flat_draft_head_write_native_7404cf4ac641f266(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10483,7 +11179,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_7404cf4ac641f266(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -10558,7 +11254,7 @@ void _wrap_flat_draft_decoder_run_native_7404cf4ac641f266(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_START_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10570,7 +11266,7 @@ intgo _wrap_FLAT_DRAFT_START_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10582,7 +11278,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFT_RUN_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10594,7 +11290,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10606,7 +11302,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10618,7 +11314,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10630,7 +11326,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10642,7 +11338,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10654,7 +11350,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10666,7 +11362,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -10725,7 +11421,7 @@ void _wrap_flat_draft_decoder_enqueue_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_7404cf4ac641f266(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_8e0e26aa32d77436(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10769,7 +11465,7 @@ flat_handle *_wrap_flat_output_layer_create_native_7404cf4ac641f266(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -10798,7 +11494,7 @@ flat_handle *_wrap_flat_hidden_create_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10862,7 +11558,7 @@ void _wrap_flat_hidden_step_native_7404cf4ac641f266(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10874,7 +11570,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10886,7 +11582,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10898,7 +11594,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10910,7 +11606,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10922,7 +11618,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10934,7 +11630,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10946,7 +11642,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10958,7 +11654,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -10970,7 +11666,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -10996,7 +11692,7 @@ void _wrap_flat_hidden_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_7404cf4ac641f266(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11029,7 +11725,7 @@ flat_handle *_wrap_flat_speculation_create_native_7404cf4ac641f266(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -11055,7 +11751,7 @@ long long _wrap_flat_speculation_begin_native_7404cf4ac641f266(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DEPTH_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11067,7 +11763,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11079,7 +11775,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_NODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11091,7 +11787,7 @@ intgo _wrap_FLAT_TREE_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11103,7 +11799,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11115,7 +11811,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_SLOTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11127,7 +11823,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11139,7 +11835,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_TOKENS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11151,7 +11847,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_CODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11163,7 +11859,7 @@ intgo _wrap_FLAT_TREE_CODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11175,7 +11871,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_PARENTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11187,7 +11883,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_PLACES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11199,7 +11895,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11211,7 +11907,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11223,7 +11919,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11235,7 +11931,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_TREE_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11247,7 +11943,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11268,7 +11964,7 @@ void _wrap_flat_speculation_get_tree_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -11284,7 +11980,7 @@ void _wrap_flat_speculation_add_native_7404cf4ac641f266(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -11307,7 +12003,7 @@ void _wrap_flat_speculation_get_mask_native_7404cf4ac641f266(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -11350,7 +12046,7 @@ void _wrap_flat_speculation_verify_native_7404cf4ac641f266(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11362,7 +12058,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11374,7 +12070,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11386,7 +12082,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11398,7 +12094,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11410,7 +12106,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11422,7 +12118,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11443,7 +12139,7 @@ void _wrap_flat_speculation_get_stats_native_7404cf4ac641f266(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -11479,7 +12175,7 @@ void _wrap_flat_relaxed_draw_native_7404cf4ac641f266(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11491,7 +12187,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11503,7 +12199,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11515,7 +12211,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_7404cf4ac641f266() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_8e0e26aa32d77436() {
   int result;
   intgo _swig_go_result;
   
@@ -11527,7 +12223,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_7404cf4ac641f266() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_7404cf4ac641f266(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;
