@@ -33,12 +33,15 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
+bool fits_f32(double value) { return std::isfinite(static_cast<float>(value)); }
+
 // What the text of a cell looks like.
 int32_t type_of(std::string_view cell) {
   if (cell != "0" && cell != "1" && parse_bool(cell)) return SIDBEAM_ATTRIBUTE_BOOL;
   if (parse_canonical<int64_t>(cell)) return SIDBEAM_ATTRIBUTE_I64;
-  const bool number = parse_number(cell).has_value() && (cell[0] != '0' || cell.size() < 2 || !is_digit(cell[1]));
-  return number ? SIDBEAM_ATTRIBUTE_F32 : SIDBEAM_ATTRIBUTE_STRING;
+  const auto number = parse_number(cell);
+  const bool padded = cell[0] == '0' && cell.size() > 1 && is_digit(cell[1]);
+  return number && fits_f32(*number) && !padded ? SIDBEAM_ATTRIBUTE_F32 : SIDBEAM_ATTRIBUTE_STRING;
 }
 
 std::vector<std::string> split_bars(std::string_view text) {
@@ -97,11 +100,15 @@ void Attributes::begin() {
 }
 
 std::string Attributes::expected(size_t i) const {
-  constexpr const char* kExpected[] = {"a value",        "an integer (i64)",
-                                       "a number (f32)", "true or false (bool)",
-                                       "text (string)",  "a list of texts (strings)"};
+  constexpr const char* kExpected[] = {"a number, true, false, text or a list of texts",
+                                       "an integer (i64)",
+                                       "a number (f32)",
+                                       "true or false (bool)",
+                                       "text in UTF-8 (string)",
+                                       "a list of texts (strings)"};
   const Column& column = columns_[i];
-  return kExpected[column.spec.type] + std::string(column.given ? "" : " as in the records before");
+  return kExpected[column.spec.type] +
+         std::string(column.given || column.spec.type == 0 ? "" : " as in the records before");
 }
 
 // What a value of this type makes of a type that is to be found. `untyped`: text that may also be taken as a string.
@@ -152,7 +159,7 @@ bool Attributes::integer(size_t i, int64_t value) {
 bool Attributes::number(size_t i, double value, std::string_view text) {
   Column& column = columns_[i];
   column.found = true;
-  if (!column.given) return teach(column, SIDBEAM_ATTRIBUTE_F32, false);
+  if (!column.given) return teach(column, SIDBEAM_ATTRIBUTE_F32, false) && fits_f32(value);
   if (column.spec.type == SIDBEAM_ATTRIBUTE_F32) return keep_number(column, value);
   if (column.spec.type == SIDBEAM_ATTRIBUTE_STRING) return keep_text(column, text);
   const auto integer = whole(value);
@@ -188,6 +195,10 @@ bool Attributes::cell(size_t i, std::string_view text) {
   Column& column = columns_[i];
   column.found = true;
   if (text.empty()) return true;
+  if (!simdjson::validate_utf8(text.data(), text.size())) {
+    column.spec.type = SIDBEAM_ATTRIBUTE_STRING;
+    return false;
+  }
   if (!column.given) return teach(column, type_of(text), true);
   switch (column.spec.type) {
     case SIDBEAM_ATTRIBUTE_I64: {
@@ -205,7 +216,6 @@ bool Attributes::cell(size_t i, std::string_view text) {
       return column.value.valid = truth.has_value();
     }
     default:
-      if (!simdjson::validate_utf8(text.data(), text.size())) return false;
       column.value.list = split_bars(text);
       return keep_text(column, text);
   }

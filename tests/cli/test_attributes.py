@@ -113,9 +113,14 @@ class Attributes(Case):
                      '{"item": "a", "sid": [0], "price": 1e300}', "price:f32")
         self.refuses("\"tags\": a list, expected a list of texts (strings)",
                      lines([{"item": "a", "sid": [0], "tags": [None]}]), "tags:strings")
-        self.refuses("\"tags\": an object, expected a value", lines([{"item": "a", "sid": [0], "tags": {}}]), "tags")
+        self.refuses("\"tags\": an object, expected a number, true, false, text or",
+                     lines([{"item": "a", "sid": [0], "tags": {}}]), "tags")
         self.refuses("a.csv':3: 'price': 'cheap', expected a number (f32)",
                      "item,sid,price\n1,0,5\n2,1,cheap\n", "price:f32", "a.csv")
+        self.refuses("\"price\": 1e300, expected a number (f32) as in the records before",
+                     '{"item": "a", "sid": [0], "price": 1e300}', "price")
+        self.refuses("'region': '\\xff', expected text in UTF-8", b"item,sid,region\n1,0,\xff\n", "region", "a.csv")
+        self.assertEqual(self.build("a.csv", "item,sid,n\n1,0,1e300\n", "n")["attributes"][0]["type"], "string")
         self.refuses("expected true or false (bool)", "item,sid,b\n1,0,2\n", "b:bool", "a.csv")
 
     def test_attributes_that_are_not_there(self):
