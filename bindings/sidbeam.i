@@ -8,6 +8,7 @@
 #endif
 
 %insert("header") "flat/arrays.h"
+%insert("header") "flat/words.h"
 %insert("header") "flat/runner_library.h"
 %insert("header") "flat/import_library.h"
 %insert("header") "flat/handle.h"
@@ -69,6 +70,7 @@
 %rename($ignore, regexmatch$name="^fl_") "";
 %rename($ignore, %$isclass, regexmatch$name="^flat_") "";
 %include "flat/arrays.h"
+%include "flat/words.h"
 %include "flat/runner_library.h"
 %include "flat/import_library.h"
 %include "flat/handle.h"

@@ -10,6 +10,8 @@
 
 #include "arrays.h"
 
+#include "words.h"
+
 #include "runner_library.h"
 
 #include "import_library.h"

@@ -72,11 +72,12 @@ func TestAttributesAreRefused(t *testing.T) {
 	must(t, builder.DeclareAttribute("price", sidbeam.AttributeInt64))
 	must(t, builder.Add(threePairs))
 	for text, err := range map[string]error{
-		"expected 1 to 5":                     builder.DeclareAttribute("a", 6),
-		"attributes are declared before":      builder.DeclareAttribute("b", sidbeam.AttributeBool),
-		"no attribute 'c' was declared":       builder.SetAttribute("c", sidbeam.AttributeValues{Bools: make([]bool, 3)}),
-		"expected 3, the rows of the last":    builder.SetAttribute("price", sidbeam.AttributeValues{Integers: []int64{1}}),
-		"valid has 1 elements":                builder.SetAttribute("price", sidbeam.AttributeValues{Integers: make([]int64, 3), Valid: []bool{true}}),
+		"expected 1 to 5":                  builder.DeclareAttribute("a", 6),
+		"attributes are declared before":   builder.DeclareAttribute("b", sidbeam.AttributeBool),
+		"no attribute 'c' was declared":    builder.SetAttribute("c", sidbeam.AttributeValues{Bools: make([]bool, 3)}),
+		"expected 3, the rows of the last": builder.SetAttribute("price", sidbeam.AttributeValues{Integers: []int64{1}}),
+		"valid has 1 elements": builder.SetAttribute("price",
+			sidbeam.AttributeValues{Integers: make([]int64, 3), Valid: []bool{true}}),
 		"name holds a NUL byte at 1":          builder.DeclareAttribute("a\x00", sidbeam.AttributeBool),
 		"attribute 'price': integers is NULL": builder.SetAttribute("price", sidbeam.AttributeValues{Bools: make([]bool, 3)}),
 	} {

@@ -121,13 +121,13 @@ func TestDraftsOnADeviceAreRefused(t *testing.T) {
 	_, err := there.Run(args)
 	fails(t, err, sidbeam.Unsupported, "arrays are on a device, expected RunOn")
 	_, err = here.Run(args)
-	fails(t, err, sidbeam.NoDevice, "hidden.device_type is 1")
+	fails(t, err, sidbeam.NoDevice, "the device of hidden is 1")
 	_, err = there.RunOn(sidbeam.DraftArgs{Hidden: rows})
-	fails(t, err, sidbeam.NoDevice, "hidden.device_type is 0 and device_id 0, expected CUDA")
+	fails(t, err, sidbeam.NoDevice, "the device of hidden is 0 and device_id 0, expected CUDA")
 	wrong := rows
 	wrong.Device = onCUDA
 	_, err = there.RunOn(sidbeam.DraftArgs{Hidden: wrong})
-	fails(t, err, sidbeam.InvalidArgument, "hidden.data is memory of the host")
+	fails(t, err, sidbeam.InvalidArgument, "hidden is memory of the host")
 	_, err = here.RunOn(args)
 	fails(t, err, sidbeam.Unsupported, "draft decoder is on the CPU, expected one on a device")
 	_, err = there.RunOn(args)
@@ -221,24 +221,24 @@ func TestHiddenStepsOnADeviceAreRefused(t *testing.T) {
 		config sidbeam.OutputLayerConfig
 		text   string
 	}{
-		{sidbeam.OutputLayerConfig{Weights: wrong}, "config.weights is memory of the host"},
+		{sidbeam.OutputLayerConfig{Weights: wrong}, "weights is memory of the host"},
 		{sidbeam.OutputLayerConfig{Weights: onDevice(t, weights), Bias: make([]float32, hiddenCodes)},
-			"config.bias is memory of the host"},
+			"bias is memory of the host"},
 	} {
 		_, err := sidbeam.NewOutputLayer(bad.config)
 		fails(t, err, sidbeam.InvalidArgument, bad.text)
 	}
 	_, err := sidbeam.NewHiddenStep(sidbeam.HiddenStepConfig{Session: there, Layer: ofCPU})
-	fails(t, err, sidbeam.Unsupported, "config.session is on CUDA, expected one on the CPU")
+	fails(t, err, sidbeam.Unsupported, "session is on CUDA, expected one on the CPU")
 	_, err = sidbeam.NewHiddenStep(sidbeam.HiddenStepConfig{Session: here, Layer: ofCUDA})
-	fails(t, err, sidbeam.Unsupported, "config.session is elsewhere, expected one on CUDA device 0")
+	fails(t, err, sidbeam.Unsupported, "session is elsewhere, expected one on CUDA device 0")
 	rows := denseRows(make([]float32, hiddenSlots*hiddenBeams*hiddenWidth), hiddenWidth)
 	hidden := newHidden(t, sidbeam.HiddenStepConfig{Session: there, Layer: ofCUDA})
-	fails(t, hidden.Step(sidbeam.StepArgs{Rows: rows}), sidbeam.NoDevice, "hidden.device_type is 0, expected CUDA (1)")
+	fails(t, hidden.Step(sidbeam.StepArgs{Rows: rows}), sidbeam.NoDevice, "the device of hidden is 0, expected CUDA (1)")
 	fails(t, hidden.Step(sidbeam.StepArgs{Rows: onDevice(t, rows), Slots: []int32{0, 1}}), sidbeam.InvalidArgument,
 		"slots is memory of the host")
 	onHost := newHidden(t, sidbeam.HiddenStepConfig{Session: here, Layer: ofCPU})
-	fails(t, onHost.Step(sidbeam.StepArgs{Rows: onDevice(t, rows)}), sidbeam.NoDevice, "hidden.device_type is 1")
+	fails(t, onHost.Step(sidbeam.StepArgs{Rows: onDevice(t, rows)}), sidbeam.NoDevice, "the device of hidden is 1")
 	sameBeamsThere(t, here, there)
 }
 
@@ -266,7 +266,7 @@ func TestStrictSpeculationOnADevice(t *testing.T) {
 	}
 	target, draft := pair[0], pair[1]
 	_, err := sidbeam.NewSpeculation(sidbeam.SpeculationConfig{Runtime: with, Target: alone, Draft: draft, DraftLevels: 1})
-	fails(t, err, sidbeam.InvalidArgument, "config.draft is on")
+	fails(t, err, sidbeam.InvalidArgument, "draft is on")
 	speculation, err := sidbeam.NewSpeculation(sidbeam.SpeculationConfig{Runtime: with, Target: target, Draft: draft,
 		DraftLevels: 2, Stream: stream})
 	must(t, err)
@@ -290,7 +290,7 @@ func TestStrictSpeculationOnADevice(t *testing.T) {
 			must(t, speculation.Add())
 		}
 		rows := models.rows(tree, false)
-		fails(t, speculation.Verify(rows, nil), sidbeam.NoDevice, "rows.device_type is 0")
+		fails(t, speculation.Verify(rows, nil), sidbeam.NoDevice, "the device of logits is 0")
 		must(t, speculation.Verify(onDevice(t, rows), nil))
 	}
 	got, err := target.DeviceBeams()

@@ -107,10 +107,11 @@ func TestRowMapOnADevice(t *testing.T) {
 	rows := host
 	rows.F32, rows.Device = put(t, host.F32...).slice, onCUDA
 	rowMap, lse := put[int32](t, 1, -1), put[float32](t, 5, 7)
-	fails(t, session.Step(sidbeam.StepArgs{Rows: host, RowMap: rowMap.slice}), sidbeam.NoDevice, "rows.device_type is 0")
+	fails(t, session.Step(sidbeam.StepArgs{Rows: host, RowMap: rowMap.slice}), sidbeam.NoDevice,
+		"the device of logits is 0")
 	host.Device = onCUDA
 	fails(t, session.Step(sidbeam.StepArgs{Rows: host, RowMap: rowMap.slice}), sidbeam.InvalidArgument,
-		"rows.data is memory of the host, expected memory of CUDA device 0")
+		"logits is memory of the host, expected memory of CUDA device 0")
 	err = session.Step(sidbeam.StepArgs{Rows: rows, RowMap: []int32{1, -1}})
 	fails(t, err, sidbeam.InvalidArgument, "row_map is memory of the host")
 	must(t, session.Step(sidbeam.StepArgs{Rows: rows, RowMap: rowMap.slice, LSE: lse.slice}))
@@ -157,5 +158,5 @@ func TestUploadAndUnload(t *testing.T) {
 		t.Errorf("unloaded: expected nothing, got %d, %d bytes, %v", kinds, bytes, err)
 	}
 	fails(t, index.Upload(sidbeam.UploadConfig{Kinds: sidbeam.KindHash}), sidbeam.MissingSection,
-		"config.kinds asks for a hash set")
+		"kinds asks for a hash set")
 }

@@ -104,7 +104,7 @@ func (d *DraftDecoder) Run(args DraftArgs) (*Drafts, error) {
 		return nil, err
 	}
 	if rows.Slots < 1 || rows.Slots > d.requests {
-		return nil, invalid("hidden.slots is %d, expected 1..%d", rows.Slots, d.requests)
+		return nil, invalid("the number of slots of hidden is %d, expected 1..%d", rows.Slots, d.requests)
 	}
 	n, all := rows.Slots, rows.Slots*d.beams
 	out := &Drafts{d.beams, d.levels, make([]int32, n), make([]int32, n), make([]int32, all*d.levels),

@@ -237,16 +237,16 @@ func TestDraftDecoderRefuses(t *testing.T) {
 		_, err := decoder.Run(args)
 		fails(t, err, sidbeam.InvalidArgument, text)
 	}
-	refused("hidden.columns is 5, expected 6", func(a *sidbeam.DraftArgs) { a.Hidden.Columns = 5 })
-	refused("hidden.rows is 3, expected 4", func(a *sidbeam.DraftArgs) { a.Hidden.Rows = 3 })
-	refused("hidden.slots is 2, expected 1..1", func(a *sidbeam.DraftArgs) {
+	refused("the number of columns of hidden is 5, expected 6", func(a *sidbeam.DraftArgs) { a.Hidden.Columns = 5 })
+	refused("the number of rows of hidden is 3, expected 4", func(a *sidbeam.DraftArgs) { a.Hidden.Rows = 3 })
+	refused("the number of slots of hidden is 2, expected 1..1", func(a *sidbeam.DraftArgs) {
 		a.Hidden.F32, a.Hidden.Slots = make([]float32, 48), 2
 	})
 	refused("hidden has 20 elements, too few", func(a *sidbeam.DraftArgs) { a.Hidden.F32 = a.Hidden.F32[:20] })
 	refused("widths[0] is 5, expected", func(a *sidbeam.DraftArgs) { a.Widths = []int32{5} })
 	refused("widths has 0 elements, expected at least 1", func(a *sidbeam.DraftArgs) { a.Widths = []int32{} })
-	refused("hidden.slots is -1, expected 1..1", func(a *sidbeam.DraftArgs) { a.Hidden.Slots = -1 })
-	refused("hidden.slots is 4611686018427387904, expected 1..1", func(a *sidbeam.DraftArgs) {
+	refused("the number of slots of hidden is -1, expected 1..1", func(a *sidbeam.DraftArgs) { a.Hidden.Slots = -1 })
+	refused("the number of slots of hidden is 4611686018427387904, expected 1..1", func(a *sidbeam.DraftArgs) {
 		a.Hidden.Slots, a.Hidden.SlotStride = 1<<62, sidbeam.Broadcast
 	})
 	others := draftIndex(t, "others", sidbeam.KindTrie)
@@ -265,7 +265,7 @@ func TestDraftDecoderRefuses(t *testing.T) {
 		code   sidbeam.Code
 		text   string
 	}{
-		{sidbeam.DraftConfig{Head: head, Index: index, Beams: -1}, sidbeam.InvalidArgument, "config.beams is -1"},
+		{sidbeam.DraftConfig{Head: head, Index: index, Beams: -1}, sidbeam.InvalidArgument, "beams is -1"},
 		{sidbeam.DraftConfig{Head: head, Index: draftIndex(t, "others", sidbeam.KindTrie)}, sidbeam.InvalidArgument,
 			"codebook 'others', expected 'books'"},
 		{sidbeam.DraftConfig{Head: head, Index: threeItems(t)}, sidbeam.InvalidArgument, "has 2 levels, expected 3"},

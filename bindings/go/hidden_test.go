@@ -217,10 +217,11 @@ func TestHiddenStepRefuses(t *testing.T) {
 		fails(t, hidden.Step(args), code, text)
 	}
 	wrong := sidbeam.InvalidArgument
-	refused(wrong, "hidden.columns is 19, expected 20, the width", func(a *sidbeam.StepArgs) { a.Rows.Columns = 19 })
-	refused(wrong, "hidden.dtype is 2", func(a *sidbeam.StepArgs) { a.Rows.F32, a.Rows.BF16 = nil, brain(states) })
+	refused(wrong, "the number of columns of hidden is 19, expected 20, the width",
+		func(a *sidbeam.StepArgs) { a.Rows.Columns = 19 })
+	refused(wrong, "the dtype of hidden is 2", func(a *sidbeam.StepArgs) { a.Rows.F32, a.Rows.BF16 = nil, brain(states) })
 	refused(wrong, "hidden has 100 elements, too few", func(a *sidbeam.StepArgs) { a.Rows.F32 = states[:100] })
-	refused(wrong, "hidden.slots is 1, expected", func(a *sidbeam.StepArgs) { a.Rows.Slots = 1 })
+	refused(wrong, "the number of slots of hidden is 1, expected", func(a *sidbeam.StepArgs) { a.Rows.Slots = 1 })
 	refused(wrong, "SoftCap is given", func(a *sidbeam.StepArgs) { a.SoftCap = 1 })
 	refused(wrong, "lse has 7 elements, expected at least 8", func(a *sidbeam.StepArgs) { a.LSE = make([]float32, 7) })
 	refused(wrong, "row_map has 3 elements, expected at least 8", func(a *sidbeam.StepArgs) {
@@ -269,8 +270,8 @@ func TestOutputLayerRefuses(t *testing.T) {
 	refused(wrong, "Slots is 1, expected 0", func(c *sidbeam.OutputLayerConfig) { c.Weights.Slots = 1 })
 	refused(wrong, "Bias has 3 elements, expected 7", func(c *sidbeam.OutputLayerConfig) { c.Bias = make([]float32, 3) })
 	refused(wrong, "weights has 140 elements, too few", func(c *sidbeam.OutputLayerConfig) { c.Weights.Rows = 8 })
-	refused(wrong, "config.width is 0", func(c *sidbeam.OutputLayerConfig) { c.Weights.Columns = 0 })
+	refused(wrong, "width is 0", func(c *sidbeam.OutputLayerConfig) { c.Weights.Columns = 0 })
 	refused(wrong, "weights has 0 elements, too few", func(c *sidbeam.OutputLayerConfig) { c.Weights.F32 = nil })
-	refused(wrong, "config.row_stride is 3", func(c *sidbeam.OutputLayerConfig) { c.Weights.RowStride = 3 })
-	refused(wrong, "config.soft_cap is -1", func(c *sidbeam.OutputLayerConfig) { c.SoftCap = -1 })
+	refused(wrong, "row_stride is 3", func(c *sidbeam.OutputLayerConfig) { c.Weights.RowStride = 3 })
+	refused(wrong, "soft_cap is -1", func(c *sidbeam.OutputLayerConfig) { c.SoftCap = -1 })
 }

@@ -5,6 +5,8 @@ package sidbeam
 import (
 	"regexp"
 	"strings"
+
+	"sidbeam.io/sidbeam/internal/native"
 )
 
 // cWords are what only C says in a message: NULL, constants and functions. Words in quotation marks and paths stay, and
@@ -15,6 +17,9 @@ var cWords = regexp.MustCompile(`(^|[ ,(])(?:NULL\b|SIDBEAM_(KIND|MODE|NORMALIZE
 
 // inGo is a message of the library with this package's names in place of C's.
 func inGo(message string) string {
+	text := []byte(message)
+	words := make([]byte, 3*len(text)+64)
+	message = string(words[:native.Flat_words(text, words)])
 	return cWords.ReplaceAllStringFunc(message, func(found string) string {
 		parts := cWords.FindStringSubmatch(found)
 		before, family, constant := parts[1], parts[2], parts[3]

@@ -55,13 +55,13 @@ func TestBadSessions(t *testing.T) {
 		code   sidbeam.Code
 		text   string
 	}{
-		{sidbeam.SessionConfig{}, sidbeam.InvalidArgument, "config.constraint is nil, expected a constraint"},
+		{sidbeam.SessionConfig{}, sidbeam.InvalidArgument, "constraint is nil, expected a constraint"},
 		{sidbeam.SessionConfig{Constraint: index, Beams: 5000}, sidbeam.InvalidArgument, "beams is 5000"},
 		{sidbeam.SessionConfig{Constraint: index, Beams: 1<<32 + 2}, sidbeam.InvalidArgument, "beams is 2147483647"},
 		{sidbeam.SessionConfig{Constraint: index, Slots: math.MinInt64}, sidbeam.InvalidArgument, "slots is -2147483648"},
 		{sidbeam.SessionConfig{Constraint: index, Strategy: 9}, sidbeam.InvalidArgument, "strategy is 9"},
 		{sidbeam.SessionConfig{Constraint: index, Strategy: sidbeam.StrategySorted}, sidbeam.MissingSection,
-			"config.constraint has no columns, expected an index built with kinds sorted"},
+			"constraint has no columns, expected an index built with kinds sorted"},
 		{sidbeam.SessionConfig{Constraint: index, Vocabulary: &sidbeam.Vocabulary{Offsets: []int64{1}}},
 			sidbeam.InvalidArgument, "vocabulary.levels is 1, expected 2"},
 		{sidbeam.SessionConfig{Constraint: index,
@@ -72,17 +72,17 @@ func TestBadSessions(t *testing.T) {
 		fails(t, err, bad.code, bad.text)
 	}
 	_, err := sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{})
-	fails(t, err, sidbeam.InvalidArgument, "config.constraint_count is 0, expected 1..")
+	fails(t, err, sidbeam.InvalidArgument, "the number of constraints is 0, expected 1..")
 	_, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{nil}})
-	fails(t, err, sidbeam.InvalidArgument, "config.constraints[0] is nil, expected a constraint")
+	fails(t, err, sidbeam.InvalidArgument, "constraints[0] is nil, expected a constraint")
 	_, err = sidbeam.NewRuntime(sidbeam.RuntimeConfig{CPUTarget: "z80"})
-	fails(t, err, sidbeam.Unsupported, "config.cpu_target is \"z80\"")
+	fails(t, err, sidbeam.Unsupported, "cpu_target is \"z80\"")
 }
 
 func TestBadCalls(t *testing.T) {
 	index := threeItems(t)
 	session, beams := newSession(t, sidbeam.SessionConfig{Constraint: index, Slots: 2, Beams: 2})
-	fails(t, session.Step(row(0)), sidbeam.InvalidArgument, "rows.slots is 1, expected 2")
+	fails(t, session.Step(row(0)), sidbeam.InvalidArgument, "the number of slots of logits is 1, expected 2")
 	for _, bad := range []struct {
 		args sidbeam.StartArgs
 		text string
@@ -111,7 +111,7 @@ func TestBadCalls(t *testing.T) {
 		{func(a *sidbeam.StepArgs) { a.Rows.F16 = make([]uint16, 16) }, "Rows has 2 of F32, F16, BF16, expected one"},
 		{func(a *sidbeam.StepArgs) { a.Rows.RowStride = -4 }, "too few for 2 x 2 rows of 4 columns with strides 0 and -4"},
 		{func(a *sidbeam.StepArgs) { a.Rows.SlotStride = math.MaxInt }, "logits has 16 elements, too few"},
-		{func(a *sidbeam.StepArgs) { a.Rows.Columns = 3 }, "rows.columns is 3, expected at least 4"},
+		{func(a *sidbeam.StepArgs) { a.Rows.Columns = 3 }, "the number of columns of logits is 3, expected at least 4"},
 		{func(a *sidbeam.StepArgs) { a.LSE = make([]float32, 3) }, "lse has 3 elements, expected at least 4"},
 		{func(a *sidbeam.StepArgs) { a.RowMap = make([]int32, 3) }, "row_map has 3 elements, expected at least 4"},
 		{func(a *sidbeam.StepArgs) { a.InverseTemperature = -1 }, "inverse_temperature is -1, expected a finite number"},
@@ -199,7 +199,7 @@ func TestNoDevice(t *testing.T) {
 	onDevice := row(0)
 	onDevice.Rows.F32 = sidbeam.DeviceSlice[float32](0x7f0000000000, 4)
 	onDevice.Rows.Device = sidbeam.Device{Type: sidbeam.CUDA}
-	fails(t, session.Step(onDevice), sidbeam.NoDevice, "rows.device_type is 1, expected CPU (0)")
+	fails(t, session.Step(onDevice), sidbeam.NoDevice, "the device of logits is 1, expected CPU (0)")
 	decodeThree(t, session)
 	fetched, err := session.Fetch(0)
 	must(t, err)

@@ -84,16 +84,16 @@ func TestRelaxedRefuses(t *testing.T) {
 		err  error
 		text string
 	}{
-		{draw(plain, []float32{0, float32(math.NaN())}, 1), "args.log_probs[1] is nan"},
-		{draw(plain, p, 0), "args.draws is 0"},
-		{draw(plain, nil, 1), "args.log_probs is nil"},
-		{draw(sidbeam.Relaxed{Level: 255}, p, 1), "args.level is 255"},
+		{draw(plain, []float32{0, float32(math.NaN())}, 1), "log_probs[1] is nan"},
+		{draw(plain, p, 0), "draws is 0"},
+		{draw(plain, nil, 1), "log_probs is nil"},
+		{draw(sidbeam.Relaxed{Level: 255}, p, 1), "level is 255"},
 		{verify(plain, p, p[:2], 1, 0), "draft has 2 elements, expected 3, as target"},
-		{verify(plain, p, p, 1, 3), "args.drafts[0] is 3, expected 0..2"},
-		{verify(plain, p, p, 1, 2), "args.drafts[0] is 2, which the draft gives no probability"},
-		{verify(plain, p, p, 2, 0), "args.draft_count is 1, expected 2"},
-		{verify(sidbeam.Relaxed{WithoutReplacement: true}, p, p, 2, 1, 1), "args.drafts[1] is 1, which comes before"},
-		{verify(sidbeam.Relaxed{InverseTemperature: -1}, p, p, 1, 0), "args.inverse_temperature is -1"},
+		{verify(plain, p, p, 1, 3), "drafts[0] is 3, expected 0..2"},
+		{verify(plain, p, p, 1, 2), "drafts[0] is 2, which the draft gives no probability"},
+		{verify(plain, p, p, 2, 0), "the number of drafts is 1, expected 2"},
+		{verify(sidbeam.Relaxed{WithoutReplacement: true}, p, p, 2, 1, 1), "drafts[1] is 1, which comes before"},
+		{verify(sidbeam.Relaxed{InverseTemperature: -1}, p, p, 1, 0), "inverse_temperature is -1"},
 	} {
 		fails(t, bad.err, sidbeam.InvalidArgument, bad.text)
 	}

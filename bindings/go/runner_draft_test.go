@@ -97,18 +97,18 @@ func TestDraftRefusals(t *testing.T) {
 		text   string
 	}{
 		{func(c *sidbeam.RunnerConfig) { c.DraftBeams = 4 }, sidbeam.InvalidArgument,
-			"draft_beams is 4, expected at least 5, config.beams"},
+			"draft_beams is 4, expected at least 5, beams"},
 		{func(c *sidbeam.RunnerConfig) { c.Draft, c.DraftBeams = nil, 6 }, sidbeam.InvalidArgument,
-			"expected a model, since config.draft_beams is 6"},
+			"expected a model, since draft_beams is 6"},
 		{func(c *sidbeam.RunnerConfig) { c.Speculate, c.DraftBeams = sidbeam.SpeculateRelaxed, 6 },
-			sidbeam.InvalidArgument, "draft_beams is 6, expected 5, config.beams, or config.without_replacement"},
+			sidbeam.InvalidArgument, "draft_beams is 6, expected 5, beams, or without_replacement"},
 		{func(c *sidbeam.RunnerConfig) { c.WithoutReplacement = true }, sidbeam.InvalidArgument,
 			"without_replacement is 1, expected 0"},
 		{func(c *sidbeam.RunnerConfig) { c.Mode = sidbeam.ModeSample }, sidbeam.Unsupported,
 			"mode is ModeSample"},
 		{func(c *sidbeam.RunnerConfig) { c.Speculate = 2 }, sidbeam.InvalidArgument, "speculate is 2, expected 0..1"},
 		{func(c *sidbeam.RunnerConfig) { c.Adjust = func(*sidbeam.Level) error { return nil } },
-			sidbeam.InvalidArgument, "adjust is given, expected nil beside config.draft"},
+			sidbeam.InvalidArgument, "adjust is given, expected nil beside draft"},
 		{func(c *sidbeam.RunnerConfig) { c.Draft = closed }, sidbeam.BadState, "draft model is closed"},
 		{func(c *sidbeam.RunnerConfig) { c.Draft = new(sidbeam.Model) }, sidbeam.InvalidArgument,
 			"Draft is a Model that was not opened"},
@@ -194,7 +194,7 @@ func TestStochasticBeamsAreTheSameWithADraft(t *testing.T) {
 func TestSeedsAreOfRunnersThatDraw(t *testing.T) {
 	runner := newRunner(t, tinyConfig(t))
 	_, err := runner.Run(context.Background(), sidbeam.Request{Tokens: history.Tokens, Seed: 5})
-	fails(t, err, sidbeam.InvalidArgument, "request.seed is 5, expected 0: the runner searches, and draws nothing")
+	fails(t, err, sidbeam.InvalidArgument, "seed is 5, expected 0: the runner searches, and draws nothing")
 }
 
 func TestAConstraintThatWasNotMadeIsNotTheRunners(t *testing.T) {

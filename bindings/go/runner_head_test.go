@@ -71,15 +71,15 @@ func TestHeadRefusals(t *testing.T) {
 		text   string
 	}{
 		{func(c *sidbeam.RunnerConfig) { c.Placeholders = nil }, sidbeam.InvalidArgument,
-			"placeholder_count is 0, expected 3, one per level"},
+			"the number of placeholders is 0, expected 3, one per level"},
 		{func(c *sidbeam.RunnerConfig) { c.Placeholders = []int32{40, 64, 41} }, sidbeam.InvalidArgument,
 			"placeholders[1] is 64, expected 0..63"},
-		{func(c *sidbeam.RunnerConfig) { c.Head = nil }, sidbeam.InvalidArgument, "config.head is nil, expected one"},
+		{func(c *sidbeam.RunnerConfig) { c.Head = nil }, sidbeam.InvalidArgument, "head is nil, expected one"},
 		{func(c *sidbeam.RunnerConfig) { c.Head = tinyHead(t, 4, "", 0, 0, 0) }, sidbeam.InvalidArgument,
-			"config.head is for hidden states of 4 elements, expected 16"},
+			"head is for hidden states of 4 elements, expected 16"},
 		{func(c *sidbeam.RunnerConfig) { c.Draft = c.Model }, sidbeam.InvalidArgument,
-			"draft is given, expected nil beside config.head"},
-		{func(c *sidbeam.RunnerConfig) { c.TopK = -1 }, sidbeam.InvalidArgument, "config.top_k is -1, expected 0"},
+			"draft is given, expected nil beside head"},
+		{func(c *sidbeam.RunnerConfig) { c.TopK = -1 }, sidbeam.InvalidArgument, "top_k is -1, expected 0"},
 		{func(c *sidbeam.RunnerConfig) { c.Head = closed }, sidbeam.BadState, "draft head is closed"},
 		{func(c *sidbeam.RunnerConfig) { c.Head = new(sidbeam.DraftHead) }, sidbeam.InvalidArgument,
 			"Head is a DraftHead that was not opened"},
@@ -103,5 +103,5 @@ func TestOutputPathChangesNoBit(t *testing.T) {
 	}
 	config.OutputPath, config.Normalization = sidbeam.HiddenChildren, sidbeam.NormalizeFull
 	_, err := sidbeam.NewRunner(config)
-	fails(t, err, sidbeam.Unsupported, "HiddenChildren, expected another, since config.normalization")
+	fails(t, err, sidbeam.Unsupported, "HiddenChildren, expected another, since normalization")
 }

@@ -173,9 +173,9 @@ func TestRunnerRefuses(t *testing.T) {
 		code    sidbeam.Code
 		text    string
 	}{
-		{sidbeam.Request{}, sidbeam.InvalidArgument, "an empty prompt needs config.begin_tokens"},
+		{sidbeam.Request{}, sidbeam.InvalidArgument, "an empty prompt needs begin_tokens"},
 		{sidbeam.Request{Tokens: []int32{1}, Widths: []int32{1, 6}}, sidbeam.InvalidArgument,
-			"request.widths[1] is 6, expected 0..5"},
+			"widths[1] is 6, expected 0..5"},
 		{sidbeam.Request{Tokens: []int32{1, 64}}, sidbeam.InvalidArgument, "64, expected"},
 		{sidbeam.Request{Tokens: []int32{1, 2, 3}, Group: 2}, sidbeam.InvalidArgument, "expected a multiple of group, 2"},
 		{sidbeam.Request{Tokens: []int32{1}, Beams: 6}, sidbeam.InvalidArgument, "beams is 6"},
@@ -272,7 +272,7 @@ func TestAnotherCodebook(t *testing.T) {
 	runner := newRunner(t, config)
 	request := history
 	request.Constraint = films
-	expected := "request.constraint is of codebook 'films', expected 'books', that of the runner's constraint"
+	expected := "constraint is of codebook 'films', expected 'books', that of the runner's constraint"
 	_, err := runner.Run(context.Background(), request)
 	fails(t, err, sidbeam.InvalidArgument, expected)
 	_, err = runner.Submit(request)
@@ -280,7 +280,7 @@ func TestAnotherCodebook(t *testing.T) {
 	request.Constraint = none
 	run(t, runner, request)
 	_, err = sidbeam.NewConstraintSet(sidbeam.ConstraintSetConfig{Constraints: []sidbeam.Constrainer{books, films}})
-	fails(t, err, sidbeam.InvalidArgument, "is of codebook 'films', expected 'books', that of config.constraints[0]")
+	fails(t, err, sidbeam.InvalidArgument, "is of codebook 'films', expected 'books', that of constraints[0]")
 	session, _ := newSession(t, sidbeam.SessionConfig{Constraint: books, Beams: 2})
 	err = session.Start(sidbeam.StartArgs{Constraints: []sidbeam.Constrainer{films}})
 	fails(t, err, sidbeam.InvalidArgument, "is of codebook 'films', expected 'books', that of the session's constraint")

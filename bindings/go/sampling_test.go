@@ -107,7 +107,7 @@ func TestBadSampling(t *testing.T) {
 		text     string
 	}{
 		{session, sidbeam.Sampling{}, "sampling is nil, expected seeds and requests in mode SAMPLE"},
-		{session, sidbeam.Sampling{Seeds: two}, "sampling.requests is nil, expected an array"},
+		{session, sidbeam.Sampling{Seeds: two}, "requests is nil, expected an array"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: []int64{1}}, "requests has 1 elements, expected at least 2"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: two, Draws: []int64{1, 2, 3}}, "draws has 3 elements, expected at"},
 		{session, sidbeam.Sampling{Seeds: two, Requests: two, DrawStride: 1}, "draw_stride is 1, expected 0 or at least 2"},

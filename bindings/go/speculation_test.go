@@ -253,13 +253,13 @@ func TestSessionsThatDoNotFitAreRefused(t *testing.T) {
 		levels        int
 		text          string
 	}{
-		{target, target, 1, "config.draft is config.target"},
-		{draft, target, 1, "config.draft has 2 beams, expected at least 3"},
-		{target, draft, 0, "config.draft_levels is 0"},
-		{target, of(sidbeam.SessionConfig{Constraint: index, Slots: 2}), 1, "config.draft has slots 2, expected 1"},
+		{target, target, 1, "draft is target"},
+		{draft, target, 1, "draft has 2 beams, expected at least 3"},
+		{target, draft, 0, "draft_levels is 0"},
+		{target, of(sidbeam.SessionConfig{Constraint: index, Slots: 2}), 1, "draft has slots 2, expected 1"},
 		{target, of(sidbeam.SessionConfig{Constraint: index, Mode: sidbeam.ModeStochastic}), 1,
-			"config.draft has mode 2, expected 0"},
-		{target, of(sidbeam.SessionConfig{Constraint: threeItems(t)}), 1, "config.draft has levels 2, expected 3"},
+			"draft has mode 2, expected 0"},
+		{target, of(sidbeam.SessionConfig{Constraint: threeItems(t)}), 1, "draft has levels 2, expected 3"},
 		{nil, draft, 1, "Target or Draft is nil"},
 	} {
 		_, err := sidbeam.NewSpeculation(sidbeam.SpeculationConfig{Target: bad.target, Draft: bad.draft,

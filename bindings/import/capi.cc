@@ -8,6 +8,7 @@
 #include "first_version.h"
 #include "sidbeam/import_api.h"
 #include "support/arguments.h"
+#include "support/utf8.h"
 
 namespace importer {
 namespace {
@@ -88,6 +89,10 @@ Shape given_shape(const sidbeam_import_config& config, const Options& options) {
 void read_pattern(Options& options) {
   if (options.token_pattern.empty()) return;
   Shape& shape = options.shape;
+  if (!sidbeam::is_utf8(options.token_pattern)) {
+    throw UsageError(options.named("token_pattern") + ": '" + options.token_pattern +
+                     "' is not UTF-8, expected text that is");
+  }
   const std::vector<Family> families = parse_pattern(options.token_pattern, shape.levels);
   if (families.empty()) {
     throw UsageError(options.named("token_pattern") + ": '" + options.token_pattern +

@@ -6,6 +6,7 @@
 #include "failure.h"
 #include "family.h"
 #include "fields.h"
+#include "level_columns.h"
 #include "numbers.h"
 #include "source.h"
 
@@ -96,16 +97,27 @@ class ColumnFinder {
     }
     if (!columns_.named) return guess_sid();
     const size_t one = found("", kSidNames, "sid_columns");
-    const std::vector<int> levels = find_level_columns(columns_.names, options_.named("sid_columns"), where_);
-    if (one != kNone && !levels.empty()) {
+    const LevelColumns levels = find_level_columns(columns_.names, options_.named("sid_columns"), where_);
+    if (one != kNone && !levels.places.empty()) {
       throw Failure(where_ + ": columns '" + columns_.names[one] + "' and '" +
-                    columns_.names[static_cast<size_t>(levels[0])] + "' ... both fit, expected " +
+                    columns_.names[static_cast<size_t>(levels.places[0])] + "' ... both fit, expected " +
                     options_.named("sid_columns") + " to say which");
     }
     if (one != kNone) return columns_.sid.push_back(one);
-    for (const int column : levels) columns_.sid.push_back(static_cast<size_t>(column));
+    use_levels(levels);
+  }
+
+  void use_levels(const LevelColumns& levels) {
+    const std::string option = options_.named("sid_columns");
+    if (levels.places.empty() && !levels.gap.empty()) {
+      throw Failure(where_ + ": no column of SIDs: " + levels.gap + " are there, and no '" + levels.missing[0] +
+                    "': expected a column per level, or " + option + " to say which they are");
+    }
+    if (levels.places.empty()) fail_no_column("SIDs", "sid_columns");
+    CsvText text(file_, options_);
+    if (text.next() && text.next()) check_siblings(levels, columns_.names, text.fields(), option, where_);
+    for (const int column : levels.places) columns_.sid.push_back(static_cast<size_t>(column));
     columns_.per_level = true;
-    if (columns_.sid.empty()) fail_no_column("SIDs", "sid_columns");
   }
 
   void guess_sid() {
@@ -157,11 +169,6 @@ class ColumnFinder {
   std::vector<std::string> first_;  // the first row of a file without names
 };
 
-bool is_missing(std::string_view cell) {
-  constexpr std::string_view kMissing[] = {"", "NaN", "nan", "NA", "N/A", "null", "NULL", "None", "<NA>"};
-  return std::find(std::begin(kMissing), std::end(kMissing), cell) != std::end(kMissing);
-}
-
 class CsvSource final : public Source {
  public:
   CsvSource(const CatalogueFiles& files, const Shape& shape)
@@ -204,6 +211,7 @@ class CsvSource final : public Source {
   }
 
   int64_t line() const override { return text_.line(); }
+  std::string id_field() const override { return "'" + columns_.names[columns_.item] + "'"; }
 
  private:
   bool read_alike_line(Batch& batch) {

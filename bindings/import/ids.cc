@@ -49,12 +49,12 @@ IdForm IdReader::form() const {
   return unsigned_ ? IdForm::kUnsigned : IdForm::kSigned;
 }
 
-void IdReader::next(Batch& batch) {
+void IdReader::next(Batch& batch, IdTexts& texts) {
   if (numbers_) return batch.ids.push_back(*numbers_->next());
   std::string_view name;
   text_->next_line(name);
   ++row_;
-  if (name.empty()) throw Failure("'" + path_ + "':" + std::to_string(row_) + ": empty id");
+  if (!IdTexts::plain(name)) texts.check(name, *this, "");
   batch.add_name(name);
 }
 

@@ -37,7 +37,10 @@ JsonReader::JsonReader(Sids& sids, Attributes& attributes, const Options& option
       fields_{{options.item_column, !options.item_column.empty(), "item_column"},
               {options.sid_columns, !options.sid_columns.empty(), "sid_columns"},
               {options.priority_column.empty() ? "priority" : options.priority_column, true, "priority_column"},
+              {},
               {}} {}
+
+std::string JsonReader::id_field() const { return fields_.item.name.empty() ? "key" : in_quotes(fields_.item.name); }
 
 void JsonReader::check(simdjson::error_code error) const {
   if (error != simdjson::SUCCESS) sids_.fail(std::string("not JSON: ") + simdjson::error_message(error));
@@ -253,8 +256,13 @@ JsonReader::Role JsonReader::role_of(std::string_view key) {
   if (is(fields_.item)) return Role::kItem;
   if (is(fields_.priority)) return Role::kPriority;
   if (std::find(fields_.others.begin(), fields_.others.end(), key) != fields_.others.end()) return Role::kOther;
+  if (key == fields_.near_priority && !key.empty()) return Role::kNearPriority;
   if (fits(fields_.sid, kSidNames, key)) return Role::kSid;
   if (fits(fields_.item, kItemNames, key)) return Role::kItem;
+  if (options_.priority_column.empty() && are_near(key, fields_.priority.name)) {
+    fields_.near_priority = key;
+    return Role::kNearPriority;
+  }
   constexpr size_t kMost = 64;
   if (fields_.others.size() < kMost) fields_.others.emplace_back(key);
   return Role::kOther;
@@ -290,9 +298,31 @@ void JsonReader::check_keys() {
   if (twice != keys_.end()) sids_.fail(in_quotes(*twice) + " comes twice in one object");
 }
 
+int64_t JsonReader::read_priority(ondemand::value value) {
+  int64_t priority = 0;
+  found_priority_ = true;
+  places_.marks.push_back({Pattern::Hole::kPriority, raw_text(value)});
+  if (value.get_int64().get(priority) != simdjson::SUCCESS) fail_field(fields_.priority, "an integer");
+  return priority;
+}
+
+// What a record must have, of the roles that it had.
+void JsonReader::check_found(const Found& found) const {
+  const auto missing = [&](const Field& field, const char* usual, const std::string& expected) {
+    sids_.fail("no " + in_quotes(field.name.empty() ? usual : field.name) + " (" + options_.named(field.option) +
+               "), expected " + expected);
+  };
+  if (found.near_priority && !found.priority) {
+    sids_.fail(in_quotes(fields_.near_priority) + " may be " + in_quotes(fields_.priority.name) + ", expected " +
+               options_.named(fields_.priority.option) + " to say which field the priorities are in");
+  }
+  if (!found.sid) missing(fields_.sid, "sid", "an array of codes");
+  if (!found.item) missing(fields_.item, "item", "the item's id");
+}
+
 JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object, bool has_item) {
   Record record;
-  bool found_sid = false;
+  Found found;
   keys_.clear();
   for (auto field : object) {
     std::string_view key;
@@ -302,8 +332,8 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
     check(field.value().get(value));
     switch (has_item && !fields_.item.asked && is_among(kItemNames, key) ? Role::kOther : role_of(key)) {
       case Role::kSid:
-        if (found_sid) sids_.fail(in_quotes(key) + " comes twice in one object");
-        found_sid = true;
+        if (found.sid) sids_.fail(in_quotes(key) + " comes twice in one object");
+        found.sid = true;
         read_sids(batch, value);
         break;
       case Role::kItem:
@@ -311,10 +341,12 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         name_item_(record.item);
         break;
       case Role::kPriority:
-        found_priority_ = true;
-        places_.marks.push_back({Pattern::Hole::kPriority, raw_text(value)});
-        if (value.get_int64().get(record.priority) != simdjson::SUCCESS) fail_field(fields_.priority, "an integer");
+        record.priority = read_priority(value);
+        found.priority = true;
         break;
+      case Role::kNearPriority:
+        found.near_priority = found.near_priority || attributes_.find(key) < 0;
+        [[fallthrough]];
       default:
         if (const int attribute = attributes_.find(key); attribute >= 0) {
           read_attribute(static_cast<size_t>(attribute), value);
@@ -325,12 +357,8 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
     }
   }
   check_keys();
-  const auto missing = [&](const Field& field, const char* usual, const std::string& expected) {
-    sids_.fail("no " + in_quotes(field.name.empty() ? usual : field.name) + " (" + options_.named(field.option) +
-               "), expected " + expected);
-  };
-  if (!found_sid) missing(fields_.sid, "sid", "an array of codes");
-  if (record.item.empty() && !has_item) missing(fields_.item, "item", "the item's id");
+  found.item = has_item || !record.item.empty();
+  check_found(found);
   return record;
 }
 

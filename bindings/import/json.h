@@ -46,6 +46,8 @@ class JsonReader {
     bool simple;                        // false: what the others say is not all of it
   };
   const Places& places() const { return places_; }
+  // Which field the items are in, as messages have it.
+  std::string id_field() const;
   // Whether any record had a priority.
   bool found_priority() const { return found_priority_; }
   void begin_places();
@@ -62,8 +64,14 @@ class JsonReader {
   struct Fields {
     Field item, sid, priority;
     std::vector<std::string> others;  // names of fields that are nothing
+    std::string near_priority;        // one that is nearly the priority's, which nobody has asked for
   };
-  enum class Role { kOther, kItem, kSid, kPriority };
+  enum class Role { kOther, kItem, kSid, kPriority, kNearPriority };
+
+  // Which of them a record has had.
+  struct Found {
+    bool item = false, sid = false, priority = false, near_priority = false;
+  };
 
   Role role_of(std::string_view key);
   bool fits(Field& field, const Names& names, std::string_view key);
@@ -78,6 +86,8 @@ class JsonReader {
   void read_attribute(size_t i, ondemand::value value);
   bool take_attribute(size_t i, ondemand::value& value, ondemand::json_type type);
   bool take_list(size_t i, ondemand::value& value);
+  int64_t read_priority(ondemand::value value);
+  void check_found(const Found& found) const;
   [[noreturn]] void fail_unclear(std::string_view text) const;
   [[noreturn]] void fail_value(ondemand::value& value) const;
   [[noreturn]] void fail_field(const Field& field, const std::string& expected) const;

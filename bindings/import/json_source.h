@@ -14,6 +14,7 @@ class JsonSource : public Source {
       : Source(files, shape),
         reader_(sids_, attributes_, options_, [this](std::string_view item) { name_item(item); }) {}
   IdForm id_form() const override { return IdForm::kText; }
+  std::string id_field() const override { return reader_.id_field(); }
   int64_t total() const override { return file_.size(); }
   void check_asked() const override;
 

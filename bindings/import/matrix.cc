@@ -3,6 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "failure.h"
 #include "fields.h"
@@ -22,6 +23,8 @@ class MatrixSource final : public Source {
     if (files.ids) ids_.emplace(*files.ids, rows_.rows(), path_);
   }
 
+  // Those of the file that its arrays are.
+  void set_members(std::vector<ZipMember> members) { members_ = std::move(members); }
   void set_ids(const NpyArray& array) { ids_.emplace(array, rows_.rows(), path_); }
   void set_priorities(const NpyArray& array) {
     if (!array.is_integer() || array.is_u64() || array.shape != std::vector<int64_t>{rows_.rows()}) {
@@ -31,6 +34,10 @@ class MatrixSource final : public Source {
     priorities_.emplace(array);
   }
 
+  void check_sums() const override {
+    const auto poll = [this] { options_.progress(SIDBEAM_PHASE_SURVEY, 0, total()); };
+    for (const ZipMember& member : members_) check_crc(file_, member, poll);
+  }
   IdForm id_form() const override { return ids_ ? ids_->form() : IdForm::kNone; }
   int32_t levels() const override { return static_cast<int32_t>(std::min<int64_t>(rows_.columns(), INT32_MAX)); }
   int64_t done() const override { return record_; }
@@ -45,7 +52,7 @@ class MatrixSource final : public Source {
     for (int64_t i = 0; i < length; ++i) sids_.number(batch, checked(codes[i]));
     sids_.end_sid(batch);
     sids_.end_record(batch);
-    if (ids_) ids_->next(batch);
+    if (ids_) ids_->next(batch, texts_);
     if (priorities_) batch.priorities.push_back(*priorities_->next());
     ++record_;
     return true;
@@ -69,6 +76,7 @@ class MatrixSource final : public Source {
   RowReader rows_;
   std::string path_, dtype_;
   bool huge_ = false, floats_ = false;
+  std::vector<ZipMember> members_;
   std::optional<IdReader> ids_;
   std::optional<RowReader> priorities_;
 };
@@ -85,16 +93,46 @@ void check_matrix(const NpyArray& array) {
   }
 }
 
+// As NumPy has it.
+std::string array_name(const ZipMember& member) {
+  constexpr std::string_view kEnd = ".npy";
+  const bool ends = std::string_view(member.name).ends_with(kEnd);
+  return member.name.substr(0, member.name.size() - (ends ? kEnd.size() : 0));
+}
+
 // The array of an .npz by its name, or, where there is none, by the names in use; -1: none of them.
 int find_array(const std::vector<ZipMember>& members, const CatalogueFiles& files, const std::string& name,
                const Names& known, const char* option) {
   std::vector<std::string> names;
-  for (const ZipMember& member : members) {
-    constexpr std::string_view kEnd = ".npy";
-    const bool ends = std::string_view(member.name).ends_with(kEnd);
-    names.push_back(member.name.substr(0, member.name.size() - (ends ? kEnd.size() : 0)));
-  }
+  names.reserve(members.size());
+  for (const ZipMember& member : members) names.push_back(array_name(member));
   return find_field(names, name, known, files.options.named(option), "'" + files.input.path() + "'", "array");
+}
+
+NpyArray open_member(const CatalogueFiles& files, const ZipMember& member) {
+  return read_any_npy(files.input, files.input.path() + ":" + member.name, member.data_at, member.bytes);
+}
+
+bool is_column(const CatalogueFiles& files, const ZipMember& member, int64_t rows) {
+  try {
+    const NpyArray array = open_member(files, member);
+    return array.is_integer() && array.shape == std::vector<int64_t>{rows};
+  } catch (const Failure&) {
+    return false;  // of no numbers, or damaged: nobody has asked for it
+  }
+}
+
+// Ids and priorities whose array has a damaged name would be dropped without a word: throws where there are none and a
+// column of integers has nearly such a name.
+void check_near(const CatalogueFiles& files, const std::vector<ZipMember>& members, const ZipMember& sid, int64_t rows,
+                const Names& known, const char* option) {
+  for (const ZipMember& member : members) {
+    const std::string name = array_name(member);
+    const auto usual = std::find_if(known.begin(), known.end(), [&](auto word) { return are_near(name, word); });
+    if (usual == known.end() || member.data_at == sid.data_at || !is_column(files, member, rows)) continue;
+    throw Failure("'" + files.input.path() + "': array '" + name + "' may be '" + std::string(*usual) + "', expected " +
+                  files.options.named(option) + " to say which array that is");
+  }
 }
 
 }  // namespace
@@ -108,10 +146,8 @@ std::unique_ptr<Source> open_npy(const CatalogueFiles& files, const Shape& shape
 std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape) {
   const std::vector<ZipMember> members = zip_members(files.input);
   const Options& o = files.options;
-  const auto array = [&](int i) {
-    const ZipMember& member = members[static_cast<size_t>(i)];
-    return read_any_npy(files.input, files.input.path() + ":" + member.name, member.data_at, member.bytes);
-  };
+  std::vector<ZipMember> used;
+  const auto array = [&](int i) { return open_member(files, used.emplace_back(members[static_cast<size_t>(i)])); };
   int sid = find_array(members, files, o.sid_columns, kSidNames, "sid_columns");
   if (sid < 0 && members.size() == 1) sid = 0;
   if (sid < 0) {
@@ -124,8 +160,11 @@ std::unique_ptr<Source> open_npz(const CatalogueFiles& files, const Shape& shape
   const int item = find_array(members, files, o.item_column, kItemNames, "item_column");
   if (item >= 0 && files.ids) throw UsageError(o.named("ids") + ": the file has ids of its own");
   if (item >= 0) source->set_ids(array(item));
+  if (item < 0 && !files.ids) check_near(files, members, used[0], codes.shape[0], kItemNames, "item_column");
   const int priority = find_array(members, files, o.priority_column, kPriorityNames, "priority_column");
   if (priority >= 0) source->set_priorities(array(priority));
+  if (priority < 0) check_near(files, members, used[0], codes.shape[0], kPriorityNames, "priority_column");
+  source->set_members(std::move(used));
   return source;
 }
 

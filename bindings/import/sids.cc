@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sids.h"
+#include "support/utf8.h"
 
 #include <sidbeam/base.h>
 #include <support/escape.h>
@@ -102,6 +103,7 @@ void Sids::check_text(std::string_view token) const {
   if (std::any_of(token.begin(), token.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20; })) {
     fail("token " + quoted(sidbeam::escaped(token)) + " has control characters, expected text");
   }
+  if (!sidbeam::is_utf8(token)) fail("token " + quoted(token) + " is not UTF-8, expected text that is");
   if (!brackets_close(token)) {
     fail("token " + quoted(token) + " has a bracket that does not close, expected a list [12, 24] or tokens (" +
          options_.named("token_pattern") + ")");

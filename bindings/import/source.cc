@@ -56,13 +56,15 @@ std::string Source::row() const {
 }
 
 void Source::end_record(Batch& batch, std::string_view item) {
+  if (!IdTexts::plain(item)) texts_.check(item, *this, id_field());
   for (int32_t count = sids_.end_record(batch); count > 0; --count) batch.add_name(item);
   item_ = {};
 }
 
 size_t Source::read_alike(Batch& batch, std::string_view text) {
   const size_t bytes = patterns_.match(text, alike_);
-  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii)) return 0;
+  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii) || !IdTexts::plain(alike_.item, alike_.ascii))
+    return 0;
   if (!sids_.try_numbers(batch, alike_.numbers, alike_.count)) return 0;
   batch.add_name(alike_.item);
   return bytes;

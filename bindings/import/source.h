@@ -11,6 +11,7 @@
 
 #include "attributes.h"
 #include "batch.h"
+#include "ids_text.h"
 #include "options.h"
 #include "pattern.h"
 #include "rows.h"
@@ -36,8 +37,12 @@ class Source : public Where {
 
   // The next rows, a batch or a few more; false at the end.
   bool next(Batch& batch);
+  // Before the first row: throws where the file has checksums and they are others.
+  virtual void check_sums() const {}
   // After the last row: throws where something that was asked for was in none of them.
   virtual void check_asked() const {}
+  // The same where one of its ids is missing, all others being numbers.
+  void check_numbers() const { texts_.check_numbers(); }
   virtual IdForm id_form() const = 0;
   // Codes of every SID where the format says so before a row is read, else 0.
   virtual int32_t levels() const { return 0; }
@@ -53,6 +58,8 @@ class Source : public Where {
   virtual bool read_record(Batch& batch) = 0;
   // The line that the record is in, or -1.
   virtual int64_t line() const { return -1; }
+  // What holds the ids, quoted: "'item_id'".
+  virtual std::string id_field() const { return ""; }
   // "'items.jsonl':17: item 'B07'"
   std::string place() const override;
   [[noreturn]] void fail(const std::string& what) const { sids_.fail(what); }
@@ -76,6 +83,7 @@ class Source : public Where {
   Shape shape_;
   Sids sids_;
   Attributes attributes_;
+  IdTexts texts_;
   int64_t record_ = 0;  // its number, for formats without lines
 
  private:
@@ -85,14 +93,17 @@ class Source : public Where {
 };
 
 // Ids from a file of their own: a .npy of integers, or text, one per line.
-class IdReader {
+class IdReader : public Where {
  public:
   // Throws unless there is one id per row.
   IdReader(const InputFile& file, int64_t rows, const std::string& rows_path);
   // Of an array.
   IdReader(const NpyArray& array, int64_t rows, const std::string& rows_path);
   IdForm form() const;
-  void next(Batch& batch);
+  // `texts` are those of the source.
+  void next(Batch& batch, IdTexts& texts);
+  std::string place() const override { return "'" + path_ + "':" + std::to_string(row_); }
+  std::string row() const override { return "line " + std::to_string(row_); }
 
  private:
   void use(const NpyArray& array);

@@ -12,14 +12,16 @@ namespace {
 // Ids that are all integers, as programs print them, are kept as integers.
 struct IdSurvey {
   bool all_signed = true, all_unsigned = true;
+  bool all_numbers = true;  // in whatever form
 
   void look(const Batch& batch) {
-    for (size_t row = 0; row < batch.size() && (all_signed || all_unsigned); ++row) {
+    for (size_t row = 0; row < batch.size() && all_numbers; ++row) {
       const std::string_view name = batch.name(row);
       int64_t number;
       if (parse_digits(name, &number) && (name[0] != '0' || name.size() == 1)) continue;
       if (all_signed && !parse_canonical<int64_t>(name)) all_signed = false;
       if (all_unsigned && !parse_canonical<uint64_t>(name)) all_unsigned = false;
+      if (!looks_like_number(name) && !is_missing(name)) all_numbers = false;
     }
   }
 
@@ -69,6 +71,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
     add_levels(options, levels, given);
     source = open_source(files, given);
   }
+  source->check_sums();
   Survey survey{given, SIDBEAM_ID_I64, source->total()};
   if (!needs_pass(*source, given)) {
     survey.id_type = IdSurvey().type(source->id_form(), options);
@@ -85,6 +88,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
   }
   if (survey.rows == 0) throw Failure("'" + options.input + "': no SID in it, expected at least one");
   source->check_asked();
+  if (ids.all_numbers && !options.text_ids) source->check_numbers();
   if (given.codes.empty() && source->sids().look_like_token_ids()) {
     throw Failure("'" + options.input + "': numbers of a range per level, as token ids are: expected " +
                   options.named("token_base") + " (the first id of level 0) and " + options.named("codes") +

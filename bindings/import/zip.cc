@@ -2,8 +2,11 @@
 #include "zip.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
 
+#include "bytes.h"
 #include "failure.h"
 
 namespace importer {
@@ -80,7 +83,7 @@ ZipMember read_entry(const InputFile& file, const std::string& directory, int64_
   const auto name_at = static_cast<size_t>(*at + kEntryBytes);
   read_extra(file, directory.substr(name_at + name, extra), {&bytes, &packed, &local},
              {bytes32 == kIn64, packed32 == kIn64, local32 == kIn64});
-  ZipMember member{directory.substr(name_at, name), 0, bytes};
+  ZipMember member{directory.substr(name_at, name), 0, bytes, field<uint32_t>(directory, *at + 16)};
   if (method != 0 || packed != bytes) {
     throw Failure(
         "'" + file.path() + "': array '" + member.name + "' is compressed, expected numpy.savez (not savez_compressed)",
@@ -94,7 +97,52 @@ ZipMember read_entry(const InputFile& file, const std::string& directory, int64_
   return member;
 }
 
+// tables[k][byte]: of that byte and k zeros behind it, so that eight bytes take eight independent look-ups.
+using CrcTables = std::array<std::array<uint32_t, 256>, 8>;
+
+constexpr CrcTables make_crc_tables() {
+  CrcTables tables{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ (crc & 1 ? 0xedb88320U : 0U);
+    tables[0][byte] = crc;
+  }
+  for (size_t k = 1; k < 8; ++k) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const uint32_t before = tables[k - 1][byte];
+      tables[k][byte] = before >> 8 ^ tables[0][before & 0xff];
+    }
+  }
+  return tables;
+}
+
+// Of the bytes before, 0 where there are none, and of these.
+uint32_t crc32(uint32_t before, std::string_view bytes) {
+  static constexpr CrcTables kTables = make_crc_tables();
+  uint32_t crc = ~before;
+  for (; bytes.size() >= 8; bytes.remove_prefix(8)) {
+    const uint64_t word = eight_bytes(bytes.data()) ^ crc;
+    crc = 0;
+    for (size_t k = 0; k < 8; ++k) crc ^= kTables[7 - k][word >> (8 * k) & 0xff];
+  }
+  for (const char byte : bytes) crc = crc >> 8 ^ kTables[0][(crc ^ static_cast<unsigned char>(byte)) & 0xff];
+  return ~crc;
+}
+
 }  // namespace
+
+void check_crc(const InputFile& file, const ZipMember& member, const InputFile::Poll& poll) {
+  constexpr int64_t kPiece = int64_t{1} << 20;
+  uint32_t crc = 0;
+  for (int64_t at = 0; at < member.bytes; at += kPiece) {
+    poll();
+    crc = crc32(crc, file.piece(member.data_at + at, std::min(kPiece, member.bytes - at)));
+  }
+  if (crc == member.crc) return;
+  char text[64];
+  std::snprintf(text, sizeof text, "%08x, expected %08x as in its directory", crc, member.crc);
+  throw Failure("'" + file.path() + "': array '" + member.name + "' is damaged: its CRC-32 is " + text);
+}
 
 bool is_zip(const InputFile& file) { return file.head(4) == std::string_view("PK\3\4", 4); }
 

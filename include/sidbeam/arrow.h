@@ -74,8 +74,8 @@ struct ArrowArrayStream {
  *
  * Codes are integers of any type, or floats that are whole. Items and priorities are so too, but floats only below 2^53
  * (f32: 2^24), from where on they do not tell neighbours apart; with id_type STRING, items are text (string, large
- * string, string view, binary). Items may come in a dictionary. Tokens as text ("<a_12>") are not read here: their
- * families and numbers are the business of the importers.
+ * string, string view, binary), of valid UTF-8. Items may come in a dictionary. Tokens as text ("<a_12>") are not read
+ * here: their families and numbers are the business of the importers.
  *
  * Attributes of the items are columns of integers, floats, bool, text (in a dictionary or not) or lists of text, which
  * become I64, F32, BOOL, STRING and STRING_LIST. They keep their names, and are declared unless the builder has them

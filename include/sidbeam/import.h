@@ -16,12 +16,15 @@
  *   jsonl    one such object per line
  *   csv      separated by commas or tabs, with or without names; the SID in one column or in a column per level
  *   npy      integers, or floats that are whole, [N, L], in C or Fortran order
- *   npz      the same as one of several arrays, with ids and priorities in others; not compressed
+ *   npz      the same as one of several arrays, with ids and priorities in others; not compressed. Their checksums
+ *            are checked
  *   raw      little-endian int32 [N, levels]; by its name (.raw, .i32) or by `format`
  *   xllm     records of an int64 id and three int32, little-endian; by `format` alone
  * In JSON and CSV a SID is a list of tokens, a list of numbers, one string of either, or a list of several SIDs. An
  * item that comes with several SIDs has all of them. Files of raw and npy have no ids: these come from a file of their
- * own, or are the rows' numbers. Ids that are all integers are kept as integers, others as strings.
+ * own, or are the rows' numbers. Ids that are all integers are kept as integers, others as strings of valid UTF-8. One
+ * that is written as missing values are ("nan", "NULL", "<NA>") is an error where all others are numbers, unless
+ * strings are asked for (text_ids), and where it comes in two records; otherwise it is a string like any other.
  *
  * A token is a family, what stands around its number, and a code, the number: "<a_12>" is code 12 of the family <a_*>.
  * Each level has one family, which is found in the file; plain numbers are the family *. A token of another family is
@@ -62,7 +65,8 @@ typedef struct sidbeam_import_config {
   const char* item_column; /* field (jsonl, records), column (csv) or array (npz) of the item's id. NULL: one of item,
                             * item_id, iid, id, asin, docid, goods_id. A CSV file without names has numbers: "2" */
   /* The same of the SID; "c0,c1,c2" is a column per level. NULL: one of sid, sids, semantic_id, semantic_ids, codes,
-   * tokens, token_ids; in CSV also columns per level such as c0,c1,c2 or level_1,level_2. */
+   * tokens, token_ids; in CSV also columns per level such as c0,c1,c2 or level_1,level_2, if none is missing and no
+   * other column of what may be codes has nearly the name of one more. */
   const char* sid_columns;
   const char* priority_column; /* the same of the item's priority. NULL: "priority" in JSON and npz, none in CSV */
   /* Families where the file alone does not tell them: one per level, separated by spaces, * for the code, as in

@@ -76,7 +76,7 @@
  *     sessions and builders, and only if no other thread was in a call on them. It can only release objects on CUDA,
  *     which leaves the device alone (see runtime.h). The host's own allocator, log and threads must survive the fork.
  *
- * Headers, in the order of learning: base.h runtime.h builder.h arrow.h index.h constraint.h rows.h session.h
+ * Headers, in the order of learning: base.h runtime.h builder.h arrow.h index.h filter.h constraint.h rows.h session.h
  * sampling.h disc.h states.h speculate.h; api.h for hosts that dlopen; dlpack.h for tensors.
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_SIDBEAM_H
@@ -88,6 +88,7 @@
 #include "builder.h"
 #include "constraint.h"
 #include "disc.h"
+#include "filter.h"
 #include "index.h"
 #include "rows.h"
 #include "runtime.h"

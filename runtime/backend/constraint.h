@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backend/device.h"
+#include "index/rules/subset.h"
 #include "index/views.h"
 #include "support/ref_counted.h"
 
@@ -15,6 +16,8 @@ class Constraint : public RefCounted<Constraint> {
  public:
   virtual ~Constraint() = default;
   virtual const IndexView& view() const = 0;
+  // nullptr: every item is allowed.
+  virtual const RulesView* rules() const = 0;
   // Items that have several SIDs. The first call looks for them and may throw.
   virtual const RepeatsView& repeats() const = 0;
   // The index on a device with these kinds of sections; null if it is not there.

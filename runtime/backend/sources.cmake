@@ -11,6 +11,7 @@ target_sources(sidbeam_core PRIVATE
   backend/cpu/probes.cc
   backend/cpu/row_children.cc
   backend/cpu/row_probes.cc
+  backend/cpu/row_rules.cc
   backend/cpu/row_scan.cc
   backend/cpu/scan.cc
   backend/cpu/selection.cc

@@ -100,6 +100,20 @@ constexpr sidbeam_api kApi = {
     sidbeam_index_attribute_string,
     sidbeam_builder_declare_attribute,
     sidbeam_builder_set_attribute,
+    sidbeam_filter_from_items,
+    sidbeam_filter_from_rows,
+    sidbeam_filter_from_term,
+    sidbeam_filter_parse,
+    sidbeam_filter_text,
+    sidbeam_filter_combine,
+    sidbeam_filter_update,
+    sidbeam_filter_prepare,
+    sidbeam_filter_get_info,
+    sidbeam_filter_rows,
+    sidbeam_filter_retain,
+    sidbeam_filter_release,
+    sidbeam_constraint_exclude,
+    sidbeam_constraint_items,
 };
 
 // Entries stay where they are for ever.

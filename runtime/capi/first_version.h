@@ -31,6 +31,14 @@ inline constexpr size_t kFirstBytes<sidbeam_arrow_info> = 32;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_plan_info> = 64;
 template <>
+inline constexpr size_t kFirstBytes<sidbeam_item_list> = 40;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_filter_info> = 32;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_row_set> = 32;
+template <>
+inline constexpr size_t kFirstBytes<sidbeam_term> = 56;
+template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_config> = 16;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_info> = 88;

@@ -32,6 +32,43 @@ void check_codes(const char* name, const int32_t* codes, int32_t length, int32_t
 
 }  // namespace
 
+namespace {
+
+// Arguments of a list of items, as in the ABI.
+struct ItemsOfOrdinals {
+  const int64_t* ordinals;
+  int64_t count;
+  ItemLimits limits;
+  int32_t distinct;
+  int64_t *item_rows, *offsets;
+  int32_t* truncated;
+};
+
+void list_items(const sidbeam_index& index, const RulesView* rules, const ItemsOfOrdinals& call) {
+  const IndexView& view = index.index.view;
+  check_item_lists(call.limits, call.distinct, call.item_rows, call.offsets);
+  require(call.offsets, "offsets");
+  if (call.count < 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(call.count));
+  if (call.count > 0) require(call.ordinals, "ordinals");
+  for (int64_t i = 0; i < call.count; ++i)
+    if (call.ordinals[i] < -1 || call.ordinals[i] >= static_cast<int64_t>(view.sids))
+      fail(SIDBEAM_INVALID_ARGUMENT, "ordinals[%lld] is %lld, expected -1..%llu", static_cast<long long>(i),
+           static_cast<long long>(call.ordinals[i]), static_cast<unsigned long long>(view.sids - 1));
+  const RepeatsView* repeats = call.distinct != 0 ? &index.find_repeats() : nullptr;
+  OrdinalSet earlier(index.runtime->allocator, repeats != nullptr ? call.count : 0);
+  earlier.clear();
+  ItemList rows(call.limits, rules, call.item_rows);
+  for (int64_t i = 0; i < call.count; ++i) {
+    call.offsets[i] = rows.count();
+    rows.append(view, repeats, earlier, call.ordinals[i]);
+  }
+  call.offsets[call.count] = rows.count();
+  if (call.truncated != nullptr) *call.truncated = rows.truncated() ? 1 : 0;
+}
+
+}  // namespace
+
 extern "C" {
 
 sidbeam_status sidbeam_index_sid(const sidbeam_index* index, int64_t ordinal, int32_t* codes, int32_t* length,
@@ -102,28 +139,20 @@ sidbeam_status sidbeam_index_items(const sidbeam_index* index, const int64_t* or
                                    int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows,
                                    int64_t* offsets, int32_t* truncated, sidbeam_error* err) {
   return guarded(err, [&] {
-    const IndexView& view = view_of(index);
-    check_item_lists({limit_per_sid, limit}, distinct, item_rows, offsets);
-    require(offsets, "offsets");
-    if (count < 0) fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(count));
-    if (count > 0) require(ordinals, "ordinals");
-    for (int64_t i = 0; i < count; ++i)
-      if (ordinals[i] < -1 || ordinals[i] >= static_cast<int64_t>(view.sids))
-        fail(SIDBEAM_INVALID_ARGUMENT, "ordinals[%lld] is %lld, expected -1..%llu", static_cast<long long>(i),
-             static_cast<long long>(ordinals[i]), static_cast<unsigned long long>(view.sids - 1));
-    const RepeatsView* repeats = distinct != 0 ? &index->find_repeats() : nullptr;
-    OrdinalSet earlier(index->runtime->allocator, repeats != nullptr ? count : 0);
-    earlier.clear();
-    ItemList rows({limit_per_sid, limit}, item_rows);
-    for (int64_t i = 0; i < count; ++i) {
-      offsets[i] = rows.count();
-      rows.append(view, repeats, earlier, ordinals[i]);
-    }
-    offsets[count] = rows.count();
-    if (truncated != nullptr) *truncated = rows.truncated() ? 1 : 0;
+    view_of(index);
+    list_items(*index, nullptr, {ordinals, count, {limit_per_sid, limit}, distinct, item_rows, offsets, truncated});
   });
 }
 
+sidbeam_status sidbeam_constraint_items(const sidbeam_constraint* constraint, const int64_t* ordinals, int64_t count,
+                                        int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows,
+                                        int64_t* offsets, int32_t* truncated, sidbeam_error* err) {
+  return guarded(err, [&] {
+    require(constraint, "constraint");
+    list_items(*constraint->index, constraint->rules(),
+               {ordinals, count, {limit_per_sid, limit}, distinct, item_rows, offsets, truncated});
+  });
+}
 sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t item_row, int64_t* ordinal,
                                           sidbeam_error* err) {
   return guarded(err, [&] {

@@ -6,6 +6,7 @@ target_sources(sidbeam_core PRIVATE
   capi/constraint.cc
   capi/constraint_set.cc
   capi/disc.cc
+  capi/filter.cc
   capi/index.cc
   capi/log.cc
   capi/lookup.cc

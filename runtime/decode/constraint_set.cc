@@ -7,6 +7,7 @@
 
 #include "decode/device_choice.h"
 #include "decode/rows.h"
+#include "decode/session.h"
 #include "index/read/state.h"
 #include "support/codebook.h"
 #include "support/error.h"
@@ -32,6 +33,9 @@ void check_constraints(const sidbeam_constraint_set_config& config) {
            "config.constraints[%lld] lacks the trie sections, expected an index built with kinds trie "
            "(SIDBEAM_KIND_TRIE)",
            static_cast<long long>(i));
+    char what[48];
+    std::snprintf(what, sizeof what, "config.constraints[%lld]", static_cast<long long>(i));
+    check_rules(SIDBEAM_STRATEGY_TRIE, config.device_type, *config.constraints[i], what);
   }
 }
 

@@ -13,9 +13,15 @@
 #include "index/index.h"
 #include "index/read/repeats.h"
 #include "index/read/used_codes.h"
+#include "index/rules/derived.h"
+#include "index/rules/expression.h"
+#include "index/rules/id_table.h"
+#include "index/rules/lists.h"
 #include "support/cpu_target.h"
+#include "support/lazy.h"
 #include "support/memory.h"
 #include "support/ref_counted.h"
+#include "support/spares.h"
 
 struct sidbeam_runtime final : sidbeam::RefCounted<sidbeam_runtime> {
   sidbeam::Allocator allocator;
@@ -34,16 +40,65 @@ struct sidbeam_index final : sidbeam::RefCounted<sidbeam_index> {
   sidbeam::UsedCodes used_codes;
   mutable std::atomic<int32_t> verified{SIDBEAM_VERIFY_HEADER};  // SIDBEAM_VERIFY_*; rises
   sidbeam::Uploads uploads;
-  sidbeam::LazyRepeats repeats;
+  sidbeam::Lazy<sidbeam::ItemRepeats> repeats;
+  sidbeam::Lazy<sidbeam::EdgeParents> parents;
+  sidbeam::Lazy<sidbeam::IdTable> id_table;
+  sidbeam::Spares<sidbeam::RequestLists> lists;  // memory of constraints that have gone
 
-  const sidbeam::RepeatsView& find_repeats() const { return repeats.of(index.view, runtime->allocator); }
+  const sidbeam::RepeatsView& find_repeats() const {
+    return repeats.get([&] { return std::make_unique<const sidbeam::ItemRepeats>(index.view, runtime->allocator); })
+        .view();
+  }
+  const sidbeam::EdgeParents& find_parents() const {
+    return parents.get(
+        [&] { return std::make_unique<const sidbeam::EdgeParents>(index.view, runtime->threads, runtime->allocator); });
+  }
+  const sidbeam::IdTable& find_id_table() const {
+    return id_table.get([&] { return std::make_unique<const sidbeam::IdTable>(index.view, runtime->allocator); });
+  }
+};
+
+struct sidbeam_filter final : sidbeam::RefCounted<sidbeam_filter> {
+  sidbeam::Ref<sidbeam_index> index;
+  sidbeam::Buffer<uint64_t> rows;                         // bits
+  int64_t items = 0;                                      // rows that are in
+  std::unique_ptr<const sidbeam::Expression> expression;  // what it was made of; null: of rows
+  sidbeam::Lazy<sidbeam::DerivedBits> derived;
+
+  const sidbeam::DerivedBits& prepare() const {
+    return derived.get([&] {
+      return std::make_unique<const sidbeam::DerivedBits>(index->index.view, index->find_parents(), rows.data(),
+                                                          index->runtime->threads, index->runtime->allocator);
+    });
+  }
 };
 
 struct sidbeam_constraint final : sidbeam::Constraint {
-  sidbeam::Ref<sidbeam_index> index;
+  using Lists = sidbeam::Spares<sidbeam::RequestLists>::Taken;
 
+  sidbeam::Ref<sidbeam_index> index;    // before the lists, whose memory goes back to it
+  sidbeam::Ref<sidbeam_filter> filter;  // null: all items
+  std::unique_ptr<const Lists> lists;   // null: no list
+  int64_t unknown_excluded = 0, unknown_allowed = 0;
+
+  ~sidbeam_constraint() override {
+    constexpr int64_t kMostKept = 8 << 20;  // of an unusual request
+    if (lists != nullptr && (**lists).bytes() > kMostKept) **lists = sidbeam::RequestLists();
+  }
+  const sidbeam::RulesView* rules() const override {
+    if (lists != nullptr) return &(**lists).view();
+    return filter ? &filter->prepare().view() : nullptr;
+  }
   const sidbeam::IndexView& view() const override { return index->index.view; }
   const sidbeam::RepeatsView& repeats() const override { return index->find_repeats(); }
+  int64_t allowed_sids() const {
+    return static_cast<int64_t>(rules() != nullptr ? rules()->sids_left : index->index.view.sids);
+  }
+  int64_t allowed_items() const {
+    const int64_t filtered = filter ? filter->items : static_cast<int64_t>(index->index.view.items);
+    if (lists == nullptr) return filtered;
+    return rules()->only_listed ? (**lists).rows() : filtered - (**lists).rows();
+  }
   const std::string& codebook() const { return index->index.header.codebook; }  // "": nobody has named it
   sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) const override {
     return index->uploads.find(device_id, kinds);

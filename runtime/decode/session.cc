@@ -86,6 +86,15 @@ void check_strategy(int32_t strategy, const IndexView& index, const char* what) 
          name_of(strategy));
 }
 
+void check_rules(int32_t strategy, int32_t device_type, const Constraint& constraint, const char* what) {
+  if (constraint.rules() == nullptr) return;
+  if (strategy != SIDBEAM_STRATEGY_TRIE)
+    fail(SIDBEAM_UNSUPPORTED, "%s has rules, expected strategy trie, which follows them, not %s", what,
+         name_of(strategy));
+  if (device_type != SIDBEAM_DEVICE_CPU)
+    fail(SIDBEAM_UNSUPPORTED, "%s has rules, expected none on CUDA: they are followed on the CPU only", what);
+}
+
 void check_places(int32_t beams, const IndexView& index, const char* what) {
   const auto beam_bits = static_cast<int>(std::bit_width(static_cast<uint32_t>(beams) - 1));
   const int64_t most = (int64_t{1} << (32 - beam_bits)) - (index.variable_length ? 1 : 0);
@@ -107,6 +116,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   check_config(config);
   const IndexView& index = config.constraint->view();
   check_strategy(config.strategy, index, "config.constraint");
+  check_rules(config.strategy, config.device_type, *config.constraint, "config.constraint");
   check_places(config.beams, index, "config.constraint");
   auto session = std::make_unique<sidbeam_session>();
   session->runtime = Ref<sidbeam_runtime>::share(runtime);

@@ -28,6 +28,8 @@ namespace sidbeam {
 
 // Throws if a strategy cannot run on an index; `what` names it.
 void check_strategy(int32_t strategy, const IndexView& index, const char* what);
+// Throws where a constraint has rules and the strategy or the device takes none.
+void check_rules(int32_t strategy, int32_t device_type, const Constraint& constraint, const char* what);
 // Throws unless candidates of so many beams have places at every level of the index (backend/score.h).
 void check_places(int32_t beams, const IndexView& index, const char* what);
 // The slots that a list names: `count`, or all of them where it is NULL and count 0 or S. Throws.

@@ -7,6 +7,7 @@ target_sources(sidbeam_core PRIVATE
   decode/prefixes.cc
   decode/relaxed.cc
   decode/rows.cc
+  decode/rules.cc
   decode/session.cc
   decode/speculate.cc
   decode/speculation_arrays.cc

@@ -39,6 +39,19 @@ target_sources(sidbeam_core PRIVATE
   index/read/prefix_states.cc
   index/read/repeats.cc
   index/read/used_codes.cc
+  index/rules/compile.cc
+  index/rules/derived.cc
+  index/rules/expression.cc
+  index/rules/id_table.cc
+  index/rules/lex.cc
+  index/rules/lists.cc
+  index/rules/parse.cc
+  index/rules/print.cc
+  index/rules/roaring.cc
+  index/rules/row_sets.cc
+  index/rules/row_starts.cc
+  index/rules/terms.cc
+  index/rules/update.cc
   index/verify/bulk_kernels.cc
   index/verify/explain.cc
   index/verify/header_fingerprint.cc

@@ -93,9 +93,12 @@ SIDBEAM_HD inline Run run_of(const IndexView& index, int level, uint64_t node) {
   return {lo, static_cast<uint32_t>(std::min<uint64_t>(hi - lo, kMaxRun))};
 }
 
-// Writes the codes that may follow in the node with this run, in ascending order, with the end (V_l) last. Returns
-// their number, which is at most kMaxRun and at most V_l + 1.
-SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens) {
+// Writes the codes that may follow in the node with this run, in ascending order, with the end (V_l) last, as far as
+// they are codes of a SID i of the run for which takes(i). Returns their number, which is at most kMaxRun and at most
+// V_l + 1.
+template <class Takes>
+SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, const Takes& takes,
+                                         uint32_t* tokens) {
   const uint64_t first = tail_entry(index, run.lo, level), width = tail_width(index);
   const uint32_t bound = index.level[level].codes + (index.variable_length ? 1 : 0);
   return read_tail(index.tail, [&](const auto& entries) {
@@ -104,12 +107,17 @@ SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, cons
     uint32_t count = 0, least = 0;
     for (uint32_t i = 0; i < run.count; ++i) {
       const uint32_t token = entries.token(first + i * width);
-      if (token < least || token >= bound) continue;
+      if (token < least || token >= bound || !takes(i)) continue;
       tokens[count++] = token;
       least = token + 1;
     }
     return count;
   });
+}
+
+SIDBEAM_HD inline uint32_t tail_children(const IndexView& index, int level, const Run& run, uint32_t* tokens) {
+  return tail_children(
+      index, level, run, [](uint32_t) { return true; }, tokens);
 }
 
 // The SIDs below the child that `token` leads to from the node with this run; count 0 if there is no such child.

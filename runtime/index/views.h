@@ -119,7 +119,7 @@ struct IndexView {
   const uint64_t* name_offsets = nullptr;  // [items + 1], with string ids
   const char* names = nullptr;             // [name_bytes]
   uint64_t name_bytes = 0;
-  RepeatsView repeats;  // of a copy on a device, once it is there; the host's are LazyRepeats
+  RepeatsView repeats;  // of a copy on a device, once it is there; the host's are ItemRepeats
 };
 
 // The number of values that a code may take at a level, including the end, which counts at every level.

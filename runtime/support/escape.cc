@@ -4,32 +4,10 @@
 #include <cstdint>
 #include <cstring>
 
+#include "support/utf8.h"
+
 namespace sidbeam {
 namespace {
-
-struct Character {
-  uint32_t code;
-  size_t bytes;
-};
-
-constexpr uint32_t kNoCharacter = ~uint32_t{0};
-
-// The character that `text`, not empty, begins with; {kNoCharacter, 1} where that is no UTF-8.
-Character first_character(std::string_view text) {
-  const auto byte = [text](size_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
-  const uint32_t lead = byte(0);
-  if (lead < 0x80) return {lead, 1};
-  const size_t bytes = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < bytes) return {kNoCharacter, 1};
-  uint32_t code = lead & (0x7Fu >> bytes);
-  for (size_t i = 1; i < bytes; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return {kNoCharacter, 1};
-    code = code << 6 | (byte(i) & 0x3F);
-  }
-  const bool overlong = (bytes == 3 && code < 0x800) || (bytes == 4 && code < 0x10000);
-  if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {kNoCharacter, 1};
-  return {code, bytes};
-}
 
 bool is_plain(uint32_t code) {
   struct CodePoints {
@@ -88,22 +66,6 @@ void escape_into(std::string_view text, char* out, size_t size) {
     return true;
   });
   out[end] = '\0';
-}
-
-size_t valid_utf8(std::string_view text) {
-  size_t at = 0;
-  while (at < text.size()) {
-    uint64_t word = 0;
-    if (text.size() - at >= sizeof word) std::memcpy(&word, text.data() + at, sizeof word);
-    if (text.size() - at >= sizeof word && (word & 0x8080808080808080u) == 0) {
-      at += sizeof word;
-      continue;
-    }
-    const Character character = first_character(text.substr(at));
-    if (character.code == kNoCharacter) break;
-    at += character.bytes;
-  }
-  return at;
 }
 
 }  // namespace sidbeam

@@ -1,4 +1,5 @@
-// Names, ids and paths that others wrote, in lines for terminals and logs. The library and the command share it.
+// Names, ids and paths that others wrote, in lines for terminals and logs. The library, the importers and the command
+// share it.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -14,8 +15,5 @@ namespace sidbeam {
 std::string escaped(std::string_view text);
 // The same into `size` bytes, the NUL included; cut after a whole character where it does not fit.
 void escape_into(std::string_view text, char* out, size_t size);
-
-// How many bytes at the beginning of `text` are whole characters of UTF-8: all of them, where it is valid.
-size_t valid_utf8(std::string_view text);
 
 }  // namespace sidbeam

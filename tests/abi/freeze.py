@@ -19,8 +19,8 @@ LIBRARY = sys.argv[1] if len(sys.argv) > 1 else ""
 RECORD = pathlib.Path(__file__).with_name(f"{LIBRARY or 'abi'}_v1.inc")
 HEADERS = {"runner": ["attention", "runner", "draft", "hidden", "runner_api"],
            "import": ["import", "import_api"],
-           "": ["base", "runtime", "index", "builder", "arrow", "constraint", "rows", "sampling", "session", "disc",
-                "states", "speculate", "api"]}[LIBRARY]
+           "": ["base", "runtime", "index", "builder", "arrow", "filter", "constraint", "rows", "sampling", "session",
+                "disc", "states", "speculate", "api"]}[LIBRARY]
 OF = {"runner": " of the runner", "import": " of the importers", "": ""}[LIBRARY]
 
 

@@ -1,7 +1,5 @@
 // Table arrow: pairs into a builder, from rows in memory and from Arrow's layouts of the same pairs.
 // SPDX-License-Identifier: Apache-2.0
-#include <time.h>
-
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -208,12 +206,6 @@ Builder new_builder(sidbeam_runtime* runtime, bool named) {
   config.codes = codes.data();
   config.id_type = named ? SIDBEAM_ID_STRING : SIDBEAM_ID_I64;
   return make<Builder>("builder_create", sidbeam_builder_create, runtime, &config);
-}
-
-double processor_seconds() {
-  timespec now = {};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 // In turns, so that the machine's speed of the moment is the same for all; on one thread, by its processor time.

@@ -1,6 +1,8 @@
 // The tables of bench_index, and what they share. SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <time.h>
+
 #include <chrono>
 #include <functional>
 #include <string>
@@ -25,12 +27,20 @@ Measurements open_table(const Settings& settings);
 Measurements verify_table(const Settings& settings);
 Measurements residency_table(const Settings& settings);
 Measurements swap_table(const Settings& settings);
+Measurements rules_table(const Settings& settings);
 Measurements titles_table(const Settings& settings);
 
 inline double seconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// That the calling thread has taken.
+inline double processor_seconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
 // Runs `work` in a child process, which has its own peak of memory and its own page tables; its numbers come back.

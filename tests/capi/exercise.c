@@ -321,6 +321,64 @@ static void use_stateless_forms(exercise* e) {
   sidbeam_constraint_set_destroy(set);
 }
 
+/* A filter of some of the rows, or of what some attribute is not; perhaps changed. */
+static sidbeam_filter* some_filter(exercise* e, const sidbeam_item_list* list) {
+  sidbeam_attribute_info attribute = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  sidbeam_term term = SIDBEAM_TERM_INIT;
+  sidbeam_filter *filters[3] = {NULL, NULL, NULL}, *filter = NULL;
+  const uint8_t allowed[ROOM] = {1, 0, 1, 1};
+  const int64_t count = e->info.attribute_count;
+  if (count > 0 && next_noise(e) % 2 == 0 &&
+      tried(e, sidbeam_index_get_attribute(e->index, next_noise(e) % count, &attribute, NULL))) {
+    term.attribute = attribute.name;
+    term.op = SIDBEAM_TERM_IS_NULL;
+    (void)tried(e, sidbeam_filter_from_term(e->index, &term, &filters[0], NULL));
+  } else {
+    (void)tried(e, sidbeam_filter_from_items(e->index, list, NULL, &filters[0], NULL));
+  }
+  if (filters[0] != NULL) (void)tried(e, sidbeam_filter_combine(SIDBEAM_FILTER_NOT, filters, 1, &filters[1], NULL));
+  if (filters[1] != NULL && tried(e, sidbeam_filter_prepare(filters[1], NULL)))
+    (void)tried(e, sidbeam_filter_update(filters[1], list, allowed, NULL, &filters[2], NULL));
+  for (int i = 0; i < 3; ++i) {
+    if (filters[i] == NULL) continue;
+    sidbeam_filter_release(filter);
+    filter = filters[i];
+  }
+  return filter;
+}
+
+/* Searches, and whatever else takes a constraint, under a filter, with excluded items or an allow list. */
+static void follow_rules(exercise* e) {
+  sidbeam_constraint* const whole = e->constraint;
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_constraint* more = NULL;
+  int64_t rows[ROOM];
+  for (int i = 0; i < ROOM; ++i) rows[i] = (int64_t)(next_noise(e) % (uint64_t)(e->info.items + 2));
+  list.by = SIDBEAM_ITEMS_BY_ROW;
+  list.numbers = rows;
+  list.count = 1 + next_noise(e) % ROOM;
+  config.index = e->index;
+  config.filter = next_noise(e) % 2 == 0 ? some_filter(e, &list) : NULL;
+  config.excluded = next_noise(e) % 2 == 0 ? &list : NULL;
+  config.allowed = next_noise(e) % 3 == 0 ? &list : NULL;
+  e->constraint = NULL;
+  if (tried(e, sidbeam_constraint_create(&config, &e->constraint, NULL))) {
+    list.count = 1;
+    if (tried(e, sidbeam_constraint_exclude(e->constraint, &list, &more, NULL))) {
+      sidbeam_constraint_release(e->constraint);
+      e->constraint = more;
+    }
+    for (int32_t normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_VALID; normalization += 2)
+      steps_done += decode(e, SIDBEAM_STRATEGY_TRIE, normalization, SIDBEAM_MODE_SEARCH);
+    draw(e);
+    use_stateless_forms(e);
+    sidbeam_constraint_release(e->constraint);
+  }
+  sidbeam_filter_release(config.filter);
+  e->constraint = whole;
+}
+
 int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise) {
   exercise e = {runtime, index, NULL, SIDBEAM_INDEX_INFO_INIT, NULL, 0, noise, 0, 0};
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
@@ -348,6 +406,7 @@ int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t nois
     else
       speculate(&e);
     use_stateless_forms(&e);
+    follow_rules(&e);
     sidbeam_constraint_release(e.constraint);
   }
   free(e.row);

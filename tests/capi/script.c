@@ -22,6 +22,7 @@ typedef struct script {
   sidbeam_disc* disc;
   sidbeam_session *target, *draft;
   sidbeam_speculation* speculation;
+  sidbeam_filter* filters[4];
 } script;
 
 static const char kStrings[] = "an attribute of strings", kLists[] = "an attribute of lists of them";
@@ -169,6 +170,62 @@ static sidbeam_status go_stateless(script* s) {
   return words[0] == 0xc && words[1] == 1 && (best[0] == 2 || best[0] == 3) ? SIDBEAM_OK : SIDBEAM_INTERNAL;
 }
 
+/* Filters whose handles go at once: of a text, whose text is asked for, and of rows as bits. */
+static sidbeam_status parse_filters(script* s) {
+  static const char text[] = "not 'an attribute of strings' in (a, 'a string that no small string holds')";
+  static const uint8_t bits[1] = {0x2a};
+  sidbeam_row_set rows = SIDBEAM_ROW_SET_INIT;
+  sidbeam_filter *parsed = NULL, *opposite = NULL, *of_bits = NULL;
+  int64_t bytes = 0;
+  rows.data = bits;
+  rows.bytes = 1;
+  sidbeam_status status = sidbeam_filter_parse(s->opened, text, (int64_t)sizeof text - 1, &parsed, s->error);
+  if (status == SIDBEAM_OK) status = sidbeam_filter_combine(SIDBEAM_FILTER_NOT, &parsed, 1, &opposite, s->error);
+  if (status == SIDBEAM_OK) status = sidbeam_filter_text(opposite, 0, NULL, &bytes, s->error);
+  if (status == SIDBEAM_OK) status = sidbeam_filter_from_rows(s->opened, &rows, &of_bits, s->error);
+  sidbeam_filter_release(parsed);
+  sidbeam_filter_release(opposite);
+  sidbeam_filter_release(of_bits);
+  return status;
+}
+
+/* A search under a filter and lists of two kinds. */
+static sidbeam_status follow_rules(script* s) {
+  static const int64_t rows[4] = {0, 1, 3, 5}, offsets[3] = {0, 6, 9};
+  static const uint8_t allowed[4] = {1, 1, 0, 1};
+  sidbeam_constraint* const whole = s->constraint;
+  sidbeam_item_list by_row = SIDBEAM_ITEM_LIST_INIT, by_name = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_constraint *ruled = NULL, *more = NULL;
+  by_row.by = SIDBEAM_ITEMS_BY_ROW;
+  by_row.numbers = rows;
+  by_row.count = 4;
+  by_name.names = "twelveten";
+  by_name.offsets = offsets;
+  by_name.count = 2;
+  config.index = s->opened;
+  config.excluded = &by_name;
+  TRY(sidbeam_filter_from_items(s->opened, &by_row, NULL, &s->filters[0], s->error));
+  TRY(parse_filters(s));
+  TRY(sidbeam_filter_combine(SIDBEAM_FILTER_NOT, s->filters, 1, &s->filters[1], s->error));
+  TRY(sidbeam_filter_combine(SIDBEAM_FILTER_OR, s->filters, 2, &s->filters[2], s->error));
+  TRY(sidbeam_filter_prepare(s->filters[2], s->error));
+  TRY(sidbeam_filter_update(s->filters[2], &by_row, allowed, NULL, &s->filters[3], s->error));
+  config.filter = s->filters[3];
+  sidbeam_status status = sidbeam_constraint_create(&config, &ruled, s->error);
+  if (status == SIDBEAM_OK) status = sidbeam_constraint_exclude(ruled, &by_row, &more, s->error);
+  sidbeam_constraint_release(more);
+  if (status == SIDBEAM_OK) {
+    s->constraint = ruled;
+    status = search(s, SIDBEAM_STRATEGY_TRIE);
+    s->constraint = whole;
+    sidbeam_session_destroy(s->session);
+    s->session = NULL;
+  }
+  sidbeam_constraint_release(ruled);
+  return status;
+}
+
 /* Draws that are accepted for sure, of SIDs by turns. */
 static sidbeam_status decide(script* s) {
   static const int64_t ordinals[8] = {0, 1, 0, 1, 0, 1, 2, 3};
@@ -260,11 +317,12 @@ static sidbeam_status run_steps(script* s, const sidbeam_runtime_config* config)
   TRY(decide(s));
   TRY(speculate(s));
   TRY(relax(s));
+  TRY(follow_rules(s));
   return go_stateless(s);
 }
 
 sidbeam_status run_script(const sidbeam_allocator* allocator, int32_t threads, const char* path, sidbeam_error* error) {
-  script s = {path, error, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL};
+  script s = {.path = path, .error = error};
   sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
   config.threads = threads;
   config.allocator = allocator;
@@ -277,6 +335,7 @@ sidbeam_status run_script(const sidbeam_allocator* allocator, int32_t threads, c
   sidbeam_session_destroy(s.session);
   sidbeam_plan_destroy(s.plan);
   sidbeam_constraint_release(s.constraint);
+  for (size_t i = 0; i < COUNT(s.filters); ++i) sidbeam_filter_release(s.filters[i]);
   sidbeam_index_release(s.built);
   sidbeam_index_release(s.opened);
   sidbeam_builder_destroy(s.builder);

@@ -23,6 +23,9 @@ static struct {
   sidbeam_arrow_config arrow_config;
   sidbeam_open_config open_config;
   sidbeam_upload_config upload_config;
+  sidbeam_item_list item_list;
+  sidbeam_row_set row_set;
+  sidbeam_term term;
   sidbeam_constraint_config constraint_config;
   sidbeam_rows rows, logits; /* of a step, and of a stateless call */
   sidbeam_vocabulary vocabulary;
@@ -48,6 +51,7 @@ static struct {
   sidbeam_section_info section_info;
   sidbeam_attribute_info attribute_info;
   sidbeam_upload_info upload_info;
+  sidbeam_filter_info filter_info;
   sidbeam_constraint_info constraint_info;
   sidbeam_beams beams;
   sidbeam_stats stats;
@@ -113,6 +117,13 @@ static void fill_inputs(void) {
   w.upload_config = (sidbeam_upload_config)SIDBEAM_UPLOAD_CONFIG_INIT;
   w.constraint_config = (sidbeam_constraint_config)SIDBEAM_CONSTRAINT_CONFIG_INIT;
   w.constraint_config.index = w.index;
+  w.item_list = (sidbeam_item_list)SIDBEAM_ITEM_LIST_INIT;
+  w.row_set = (sidbeam_row_set)SIDBEAM_ROW_SET_INIT;
+  w.row_set.data = key;
+  w.row_set.bytes = sizeof key;
+  w.term = (sidbeam_term)SIDBEAM_TERM_INIT;
+  w.term.attribute = "price";
+  w.term.op = SIDBEAM_TERM_IS_NULL;
   w.rows = same_row(w.row, 1, 4, 4);
   w.logits = make_rows(w.row, 0, 1, 4);
   w.vocabulary = (sidbeam_vocabulary)SIDBEAM_VOCABULARY_INIT;
@@ -142,6 +153,7 @@ static void fill_outputs(void) {
   w.section_info = (sidbeam_section_info)SIDBEAM_SECTION_INFO_INIT;
   w.attribute_info = (sidbeam_attribute_info)SIDBEAM_ATTRIBUTE_INFO_INIT;
   w.upload_info = (sidbeam_upload_info)SIDBEAM_UPLOAD_INFO_INIT;
+  w.filter_info = (sidbeam_filter_info)SIDBEAM_FILTER_INFO_INIT;
   w.constraint_info = (sidbeam_constraint_info)SIDBEAM_CONSTRAINT_INFO_INIT;
   w.beams = (sidbeam_beams)SIDBEAM_BEAMS_INIT;
   w.stats = (sidbeam_stats)SIDBEAM_STATS_INIT;
@@ -272,6 +284,31 @@ TAKER(arrow_inspect_config, read_arrow(given, &w.arrow_info))
 TAKER(arrow_inspect, read_arrow(NULL, given))
 MAKER(index_open, sidbeam_index, sidbeam_index_open(w.runtime, w.path, given, &made, &err), sidbeam_index_release)
 MAKER(constraint_create, sidbeam_constraint, sidbeam_constraint_create(given, &made, &err), sidbeam_constraint_release)
+MAKER(filter_from_items, sidbeam_filter, sidbeam_filter_from_items(w.index, given, NULL, &made, &err),
+      sidbeam_filter_release)
+MAKER(filter_from_rows, sidbeam_filter, sidbeam_filter_from_rows(w.index, given, &made, &err), sidbeam_filter_release)
+static sidbeam_status filter_from_term(void* given) {
+  sidbeam_builder* builder = with_attribute();
+  sidbeam_index* index = NULL;
+  sidbeam_filter* filter = NULL;
+  CHECK_OK(sidbeam_builder_finish(builder, &index, &err));
+  const sidbeam_status status = sidbeam_filter_from_term(index, given, &filter, &err);
+  sidbeam_filter_release(filter);
+  sidbeam_index_release(index);
+  sidbeam_builder_destroy(builder);
+  return status;
+}
+MAKER(constraint_exclude, sidbeam_constraint, sidbeam_constraint_exclude(w.constraint, given, &made, &err),
+      sidbeam_constraint_release)
+PART(excluded_part, sidbeam_constraint_config, constraint_config, excluded, constraint_create)
+PART(allowed_part, sidbeam_constraint_config, constraint_config, allowed, constraint_create)
+static sidbeam_status filter_get_info(void* given) {
+  sidbeam_filter* filter = NULL;
+  sidbeam_status status = sidbeam_filter_from_items(w.index, &w.item_list, NULL, &filter, &err);
+  if (status == SIDBEAM_OK) status = sidbeam_filter_get_info(filter, given, &err);
+  sidbeam_filter_release(filter);
+  return status;
+}
 MAKER(session_create, sidbeam_session, sidbeam_session_create(w.runtime, given, &made, &err), sidbeam_session_destroy)
 MAKER(set_create, sidbeam_constraint_set, sidbeam_constraint_set_create(w.runtime, given, &made, &err),
       sidbeam_constraint_set_destroy)
@@ -332,6 +369,12 @@ const subject subjects[] = {
     {"sidbeam_arrow_config", INPUT, &w.arrow_config, arrow_inspect_config, SIDBEAM_OK, 0, NULL},
     {"sidbeam_open_config", INPUT, &w.open_config, index_open, SIDBEAM_OK, 0, NULL},
     {"sidbeam_upload_config", INPUT, &w.upload_config, index_upload, SIDBEAM_NO_DEVICE, 0, NULL},
+    {"sidbeam_row_set", INPUT, &w.row_set, filter_from_rows, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_term", INPUT, &w.term, filter_from_term, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_item_list", INPUT, &w.item_list, filter_from_items, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_item_list", INPUT, &w.item_list, constraint_exclude, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_item_list", INPUT, &w.item_list, excluded_part, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_item_list", INPUT, &w.item_list, allowed_part, SIDBEAM_OK, 0, NULL},
     {"sidbeam_constraint_config", INPUT, &w.constraint_config, constraint_create, SIDBEAM_OK, 0, NULL},
     {"sidbeam_rows", INPUT, &w.rows, session_step_rows, SIDBEAM_OK, 0, NULL},
     {"sidbeam_rows", INPUT, &w.logits, set_mask, SIDBEAM_OK, 0, NULL},
@@ -364,6 +407,7 @@ const subject subjects[] = {
     {"sidbeam_section_info", OUTPUT, &w.section_info, plan_get_section, SIDBEAM_OK, 0, NULL},
     {"sidbeam_attribute_info", OUTPUT, &w.attribute_info, index_get_attribute, SIDBEAM_OK, 0, NULL},
     {"sidbeam_upload_info", OUTPUT, &w.upload_info, index_get_upload, SIDBEAM_OK, 1, NULL},
+    {"sidbeam_filter_info", OUTPUT, &w.filter_info, filter_get_info, SIDBEAM_OK, 0, NULL},
     {"sidbeam_constraint_info", OUTPUT, &w.constraint_info, constraint_get_info, SIDBEAM_OK, 0, NULL},
     {"sidbeam_beams", OUTPUT, &w.beams, session_get_beams, SIDBEAM_OK, 0, NULL},
     {"sidbeam_beams", OUTPUT, &w.beams, session_fetch, SIDBEAM_OK, 0, NULL},

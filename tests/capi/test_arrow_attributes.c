@@ -190,8 +190,8 @@ static void what_fits_no_attribute_is_refused(void) {
   sidbeam_builder* builder = empty_builder(&wanted);
   CHECK_FAILS(add(builder, &a, NULL, names, 2, 0), bad,
               "an attribute's column is 'b', expected one of the columns 'sid'");
-  CHECK_FAILS(add(builder, &a, NULL, names, 1, 1), bad, "attributes is given with all_attributes");
-  CHECK_FAILS(add(builder, &a, NULL, NULL, 1, 0), bad, "attributes is NULL and attribute_count 1, expected names");
+  CHECK_FAILS(add(builder, &a, NULL, names, 1, 1), bad, "attributes are named and all are asked for, expected one");
+  CHECK_FAILS(add(builder, &a, NULL, NULL, 1, 0), bad, "attributes is NULL, expected 1 names");
   CHECK_FAILS(add(builder, &a, NULL, names, -1, 0), bad, "attribute_count is -1, expected 0 to 256");
   CHECK_FAILS(add(builder, &days, NULL, NULL, 0, 1), bad, "column 'a' has the format 'tdD'",
               "expected integers, floats, bool, text or lists of text for an attribute");

@@ -153,6 +153,10 @@ static void items_that_are_no_ids_are_refused(void) {
   const arrow_column missing = with_nulls(text, first), falling = texts("id", "u", 2, OF(int32_t, 0, 2, 1), "ab");
   refuse_item(&missing, "column 'id', row 1 is null, expected text");
   refuse_item(&falling, "column 'id': text 1 is the bytes 2 to 1, expected offsets that rise");
+  const arrow_column latin = texts("id", "u", 2, OF(int32_t, 0, 1, 3), "a\xe9z");
+  const arrow_column bytes = texts("id", "z", 2, OF(int32_t, 0, 1, 3), "\xff\xc3\xa9");
+  refuse_item(&latin, "column 'id', row 1 is not UTF-8, expected text that is");
+  refuse_item(&bytes, "column 'id', row 0 is not UTF-8, expected text that is");
   like = &small;
 }
 

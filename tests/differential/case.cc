@@ -39,6 +39,7 @@ const std::vector<Knob>& knobs() {
                                         {"priorities", &Case::priorities},
                                         {"lean", &Case::lean},
                                         {"compact", &Case::compact},
+                                        {"rules", &Case::rules},
                                         {"layout", &Case::layout},
                                         {"misalign", &Case::misalign},
                                         {"maps", &Case::maps},
@@ -245,6 +246,7 @@ Case draw_case(uint64_t seed) {
   if (c.compact != 0 && dice.one_in(40)) crowd(dice, &c);
   if (dice.one_in(25)) deepen(dice, &c);
   c.settings = dice.below(4);
+  c.rules = dice.one_in(2) ? 0 : dice.among({1, 2, 3, 4, 5, 7});
   return repaired(c);
 }
 
@@ -271,6 +273,7 @@ Case repaired(Case c) {
     c.lean = c.promised = 0;
     if (c.mode == SIDBEAM_MODE_STOCHASTIC) c.truncation = 0;
   }
+  if (c.strategy != SIDBEAM_STRATEGY_TRIE) c.rules = 0;
   if (c.beams > 80) c.codes = std::min<int64_t>(c.codes, 40);
   c.operations = std::min<int64_t>(c.operations, c.levels + 8);
   return c;

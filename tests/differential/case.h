@@ -60,6 +60,8 @@ struct Case {
   int64_t restarts = 0;    // 1: slots stop and start again in the middle
   int64_t operations = 1;  // calls of start, stop and step
 
+  int64_t rules = 0;  // 1: a filter, 2: excluded items, 4: an allow list, or'ed
+
   int64_t stateless = 0;  // 1: also the stateless forms
 
   int64_t mode = 0;        // SIDBEAM_MODE_*: the others are differential_sampling's
@@ -101,7 +103,8 @@ enum Purpose : uint64_t {
   kDrawStateless,
   kDrawReplay,
   kDrawSettings,
-  kDrawSampling
+  kDrawSampling,
+  kDrawRules
 };
 
 }  // namespace differential

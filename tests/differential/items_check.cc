@@ -27,7 +27,7 @@ void check_slot_sids(const World& world, const SlotItems& slot, const Buffers& b
     const bool live = m < slot.beams.size();
     oracle::Sid sid = live ? slot.beams[m].prefix : oracle::Sid{};
     const bool complete = live && (slot.beams[m].ended || static_cast<int>(sid.size()) == catalogue.levels());
-    const int64_t ordinal = complete ? oracle::ordinal_of(catalogue, sid) : -1;
+    const int64_t ordinal = complete ? world.ordinal_of(slot.catalogue, oracle::ordinal_of(catalogue, sid)) : -1;
     expect(buffers.ordinals[i * beams + m] == ordinal, "items: slot ", i, " beam ", m, ": ordinal of ", text(sid),
            " is ", buffers.ordinals[i * beams + m], " and should be ", ordinal);
     expect(buffers.lengths[i * beams + m] == static_cast<int>(sid.size()), "items: slot ", i, " beam ", m,
@@ -43,8 +43,11 @@ void check_slot_rows(const World& world, const SlotItems& slot, const Buffers& b
                      Coverage* coverage) {
   const auto beams = static_cast<size_t>(world.c.beams);
   const oracle::Catalogue& catalogue = world.catalogues[slot.catalogue];
-  const auto first = buffers.ordinals.begin() + static_cast<std::ptrdiff_t>(i * beams);
-  const std::vector<int64_t> ordinals(first, first + static_cast<std::ptrdiff_t>(beams));
+  std::vector<int64_t> ordinals;  // the oracle's
+  for (size_t m = 0; m < beams; ++m) {
+    const bool complete = buffers.ordinals[i * beams + m] >= 0;
+    ordinals.push_back(complete ? oracle::ordinal_of(catalogue, slot.beams[m].prefix) : -1);
+  }
   const auto lists = oracle::item_lists(catalogue, ordinals, limits.per_sid, limits.total, limits.distinct);
   const auto all = oracle::item_lists(catalogue, ordinals, 0, 0, false);
   const int64_t* offsets = buffers.offsets.data() + i * (beams + 1);
@@ -55,8 +58,9 @@ void check_slot_rows(const World& world, const SlotItems& slot, const Buffers& b
     for (int64_t row : lists.rows[m]) {
       const size_t at = i * static_cast<size_t>(limits.total) + static_cast<size_t>(written++);
       if (!limits.written) continue;
-      expect(buffers.item_rows[at] == row, "items: slot ", i, " beam ", m, ": item row is ", buffers.item_rows[at],
-             " and should be ", row);
+      const int64_t expected = world.row_of(slot.catalogue, row);
+      expect(buffers.item_rows[at] == expected, "items: slot ", i, " beam ", m, ": item row is ", buffers.item_rows[at],
+             " and should be ", expected);
     }
     if (all.rows[m].size() > 1) ++(*coverage)["beams with several items"];
   }

@@ -41,9 +41,8 @@ int kinds_for(const Case& c) {
   return kinds[c.strategy];
 }
 
-void add_pairs(sidbeam_builder* builder, const World& world, size_t which) {
-  const std::vector<oracle::Pair>& pairs = world.pairs[which];
-  const size_t levels = world.catalogues[which].codes.size();
+void add_pairs(sidbeam_builder* builder, const World& world, size_t levels, const std::vector<oracle::Pair>& pairs,
+               bool with_ids) {
   std::vector<int32_t> codes(pairs.size() * levels, -7);  // entries past a length are not read
   std::vector<int32_t> lengths;
   std::vector<int64_t> ids, priorities;
@@ -57,14 +56,13 @@ void add_pairs(sidbeam_builder* builder, const World& world, size_t which) {
   for (const auto& [from, to] : {std::pair{size_t{0}, half}, std::pair{half, pairs.size()}}) {
     call("sidbeam_builder_add", sidbeam_builder_add, builder, codes.data() + from * levels,
          world.c.variable != 0 ? lengths.data() + from : nullptr, static_cast<int64_t>(to - from),
-         world.c.ids != 0 ? ids.data() + from : nullptr, world.c.priorities != 0 ? priorities.data() + from : nullptr);
+         with_ids ? ids.data() + from : nullptr, world.c.priorities != 0 ? priorities.data() + from : nullptr);
   }
 }
 
-}  // namespace
-
-Loaded load(sidbeam_runtime* runtime, const World& world, size_t which) {
-  const oracle::Catalogue& catalogue = world.catalogues[which];
+sidbeam_index* build(sidbeam_runtime* runtime, const World& world, size_t which, const std::vector<oracle::Pair>& pairs,
+                     bool with_ids) {
+  const oracle::Catalogue& catalogue = world.wholes[which];
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = catalogue.levels();
   config.codes = catalogue.codes.data();
@@ -73,8 +71,28 @@ Loaded load(sidbeam_runtime* runtime, const World& world, size_t which) {
   sidbeam_builder* made = nullptr;
   call("sidbeam_builder_create", sidbeam_builder_create, runtime, &config, &made);
   const std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>> builder(made);
-  add_pairs(builder.get(), world, which);
-  return finished(builder.get());
+  add_pairs(builder.get(), world, catalogue.codes.size(), pairs, with_ids);
+  sidbeam_index* index = nullptr;
+  call("sidbeam_builder_finish", sidbeam_builder_finish, builder.get(), &index);
+  return index;
+}
+
+}  // namespace
+
+Loaded load(sidbeam_runtime* runtime, const World& world, size_t which) {
+  Loaded loaded;
+  loaded.index.reset(build(runtime, world, which, world.pairs[which], world.c.ids != 0));
+  loaded.constraint = world.parts.empty() ? constrain(loaded.index.get())
+                                          : constrain(loaded.index.get(), world.parts[which].rules,
+                                                      mix(world.seed(), kDrawRules, which));
+  return loaded;
+}
+
+Loaded load_allowed(sidbeam_runtime* runtime, const World& world, size_t which) {
+  Loaded loaded;
+  loaded.index.reset(build(runtime, world, which, world.allowed_pairs(which), true));
+  loaded.constraint = constrain(loaded.index.get());
+  return loaded;
 }
 
 Loaded finished(sidbeam_builder* builder) {
@@ -84,14 +102,6 @@ Loaded finished(sidbeam_builder* builder) {
   loaded.index.reset(index);
   loaded.constraint = constrain(index);
   return loaded;
-}
-
-Constraint constrain(sidbeam_index* index) {
-  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  config.index = index;
-  sidbeam_constraint* constraint = nullptr;
-  call("sidbeam_constraint_create", sidbeam_constraint_create, &config, &constraint);
-  return Constraint(constraint);
 }
 
 Vocabulary::Vocabulary(const World& world) {

@@ -48,6 +48,8 @@ struct Loaded {
   Constraint constraint;
 };
 Loaded load(sidbeam_runtime* runtime, const World& world, size_t which);
+// The items that rules allow, as a catalogue of their own.
+Loaded load_allowed(sidbeam_runtime* runtime, const World& world, size_t which);
 // What a builder makes of all that it was given.
 Loaded finished(sidbeam_builder* builder);
 
@@ -55,7 +57,8 @@ Session make_session(sidbeam_runtime* runtime, const Place& place, sidbeam_const
                      int strategy, int slots);
 ConstraintSet make_set(sidbeam_runtime* runtime, const Place& place,
                        const std::vector<sidbeam_constraint*>& constraints, const sidbeam_vocabulary* vocabulary);
-Constraint constrain(sidbeam_index* index);
+// `rules` are given in a way that the hash chooses.
+Constraint constrain(sidbeam_index* index, const ItemRules& rules = {}, uint64_t hash = 0);
 std::map<std::string, int64_t> counters_of(const sidbeam_session* session);
 
 // The world's vocabulary in the ABI's form; borrows from the world.

@@ -128,7 +128,8 @@ Feed lay_out(const Row& row, int dtype, int64_t at, int64_t shift, int64_t margi
 
 Constraint one_code(sidbeam_runtime* runtime, int32_t codes, int32_t code) {
   World world;
-  world.catalogues.push_back(oracle::make_catalogue({codes}, false, {{{code}, 0, 0}}));
+  world.wholes.push_back(oracle::make_catalogue({codes}, false, {{{code}, 0, 0}}));
+  world.catalogues = world.wholes;
   world.pairs.push_back({{{code}, 0, 0}});
   world.c.lean = 1;
   Loaded loaded = load(runtime, world, 0);

@@ -133,7 +133,15 @@ void check_replays(const Machine& machine, const World& world, const std::vector
   if (world.c.slots > 1) ++(*coverage)["lives repeated alone"];
   expect_equal(life, relive(world, best, own, strategy, Sayer::kStart, life), true, "alone");
   const bool exact = strategy == SIDBEAM_STRATEGY_TRIE || strategy == SIDBEAM_STRATEGY_SORTED;
-  if (exact && world.c.lean == 0) {
+  if (!world.parts.empty() && !world.catalogues[life.catalogue].sids.empty()) {
+    ++(*coverage)["lives repeated on the allowed items alone"];
+    const Loaded alone = load_allowed(best.runtime.get(), world, life.catalogue);
+    expect_equal(life, relive(world, best, alone, strategy, Sayer::kStart, life), false, "on the allowed items alone");
+    if (world.c.lean == 0)
+      expect_equal(life, relive(world, best, alone, SIDBEAM_STRATEGY_SORTED, Sayer::kStep, life), false,
+                   "on the allowed items alone, by their columns");
+  }
+  if (exact && world.c.lean == 0 && world.parts.empty()) {
     ++(*coverage)["lives repeated with trie and sorted"];
     const int other = SIDBEAM_STRATEGY_TRIE + SIDBEAM_STRATEGY_SORTED - strategy;
     expect_equal(life, relive(world, best, own, other, Sayer::kStep, life), false, "with the other exact strategy");

@@ -198,7 +198,7 @@ void step(Run& run) {
 
 std::vector<Request> draw_requests(const World& world) {
   const Case& c = world.c;
-  const oracle::Catalogue& catalogue = world.catalogues[0];
+  const oracle::Catalogue& catalogue = world.wholes[0];
   std::vector<Request> requests;
   for (int64_t r = 0; r < c.slots; ++r) {
     const auto draw = [&](uint64_t what) { return mix(world.seed(), kDrawSampling, r, what); };

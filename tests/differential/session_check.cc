@@ -149,7 +149,7 @@ Life draw_life(const Run& run, size_t s) {
   Life life;
   life.catalogue = hash % run.world.catalogues.size();
   life.widths = draw_widths(run.world.c, mix(hash, 1));
-  life.prefix = draw_prefix(run.world, run.world.catalogues[life.catalogue], mix(hash, 2));
+  life.prefix = draw_prefix(run.world, run.world.wholes[life.catalogue], mix(hash, 2));
   if (starts_say(run)) life.start = draw_settings(run.world.c, mix(hash, 3), true);
   return life;
 }
@@ -217,7 +217,8 @@ void start(Run* run, const std::vector<int>& slots) {
       slot.beams.push_back({slot.life.prefix, false, 0});
       expect(now.scores[0] == 0, "score of a started beam is ", now.scores[0]);
     } else {
-      ++(*run->coverage)["starts at a prefix that no SID has"];
+      ++(*run->coverage)[slot.life.prefix.empty() ? "starts of which nothing is allowed"
+                                                  : "starts at a prefix that no SID has"];
     }
     if (!slot.life.prefix.empty()) ++(*run->coverage)["starts at a prefix"];
     slot.life.after.push_back(now);

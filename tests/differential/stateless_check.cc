@@ -76,7 +76,7 @@ std::vector<sidbeam_state> advanced(const Batch& batch, const std::vector<int32_
 }
 
 oracle::Sid draw_prefix(const Batch& batch, size_t i) {
-  const oracle::Catalogue& catalogue = batch.catalogue(i);
+  const oracle::Catalogue& catalogue = batch.world.wholes[static_cast<size_t>(batch.which[i])];
   oracle::Sid prefix = catalogue.sids[batch.draw(1, i) % catalogue.sids.size()];
   if (batch.draw(2, i) % 3 != 0) prefix.resize(batch.draw(3, i) % (prefix.size() + 1));
   if (!prefix.empty() && batch.draw(4, i) % 4 == 0) {  // another code, perhaps out of range
@@ -104,7 +104,8 @@ void fill_batch(const std::vector<Loaded>& loaded, Batch& batch) {
   for (size_t i = 0; i < kRows; ++i) {
     expect((batch.states[i] != -1) == batch.exists[i], "prefixes: state of ", text(prefixes[i]), " is ",
            batch.states[i]);
-    expect(!prefixes[i].empty() || batch.states[i] == 0, "prefixes: the beginning is ", batch.states[i]);
+    expect(!prefixes[i].empty() || !batch.exists[i] || batch.states[i] == 0, "prefixes: the beginning is ",
+           batch.states[i]);
     for (size_t j = 0; j < i; ++j) {
       if (!batch.exists[i] || !batch.exists[j] || batch.which[i] != batch.which[j]) continue;
       expect((batch.states[i] == batch.states[j]) == (prefixes[i] == prefixes[j]), "prefixes: states of ",

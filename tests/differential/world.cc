@@ -117,13 +117,26 @@ void draw_vocabulary(World* world) {
 
 }  // namespace
 
+std::vector<oracle::Pair> World::allowed_pairs(size_t catalogue) const {
+  std::vector<oracle::Pair> allowed;
+  for (const oracle::Pair& pair : pairs[catalogue]) {
+    const int ordinal = oracle::ordinal_of(catalogues[catalogue], pair.sid);
+    if (ordinal < 0) continue;
+    const std::vector<int64_t>& items = catalogues[catalogue].items[static_cast<size_t>(ordinal)];
+    if (std::find(items.begin(), items.end(), pair.id) != items.end()) allowed.push_back(pair);
+  }
+  return allowed;
+}
+
 World make_world(const Case& c) {
   World world;
   world.c = c;
   for (uint64_t k = 0; k < static_cast<uint64_t>(c.catalogues); ++k) {
     const std::vector<int> codes = draw_codes(c, k);
     world.pairs.push_back(draw_pairs(c, codes, k));
-    world.catalogues.push_back(oracle::make_catalogue(codes, c.variable != 0, world.pairs.back()));
+    world.wholes.push_back(oracle::make_catalogue(codes, c.variable != 0, world.pairs.back()));
+    if (c.rules != 0) world.parts.push_back(draw_rules(c, world.wholes.back(), k));
+    world.catalogues.push_back(c.rules != 0 ? world.parts.back().catalogue : world.wholes.back());
   }
   draw_vocabulary(&world);
   constexpr oracle::Strategy kStrategies[] = {oracle::Strategy::kExact, oracle::Strategy::kExact,

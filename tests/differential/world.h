@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "case.h"
+#include "item_rules.h"
 #include "oracle.h"
 
 namespace differential {
@@ -13,13 +14,24 @@ namespace differential {
 struct World {
   Case c;
   std::vector<std::vector<oracle::Pair>> pairs;  // of each catalogue
-  std::vector<oracle::Catalogue> catalogues;
-  std::vector<int64_t> offsets;            // [levels]
-  std::vector<std::vector<int32_t>> maps;  // [levels], empty where the level has none
+  std::vector<oracle::Catalogue> wholes;         // of all pairs
+  std::vector<AllowedPart> parts;                // what rules leave of each; empty without rules
+  std::vector<oracle::Catalogue> catalogues;     // of these, or the wholes
+  std::vector<int64_t> offsets;                  // [levels]
+  std::vector<std::vector<int32_t>> maps;        // [levels], empty where the level has none
   int64_t end_column = -1;
   int64_t columns = 0;  // of the narrowest row
   oracle::Rules rules;  // of every step; temperature and soft-cap of slots and steps take precedence
   uint64_t seed() const { return static_cast<uint64_t>(c.seed); }
+  // The library's number of a SID or an item row, which counts those that rules forbid; -1 stays -1.
+  int64_t ordinal_of(size_t catalogue, int64_t allowed) const {
+    return parts.empty() || allowed < 0 ? allowed : parts[catalogue].ordinals[static_cast<size_t>(allowed)];
+  }
+  int64_t row_of(size_t catalogue, int64_t allowed) const {
+    return parts.empty() ? allowed : parts[catalogue].rows[static_cast<size_t>(allowed)];
+  }
+  // The pairs that rules allow.
+  std::vector<oracle::Pair> allowed_pairs(size_t catalogue) const;
 };
 World make_world(const Case& c);
 

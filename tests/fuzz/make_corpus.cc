@@ -1,6 +1,7 @@
 // Writes the first inputs of the fuzz targets below a folder, which it empties: fuzz_files/ has indexes of every kind,
 // fuzz_tool/ these, draft heads and catalogues, each with a script; fuzz_model/ models of every family; fuzz_draft/
-// draft heads; fuzz_import/ catalogues; fuzz_abi/, fuzz_runner/, fuzz_numeric/ and fuzz_arrow/ fixed noise.
+// draft heads; fuzz_import/ catalogues; fuzz_rules/ filters and sets of rows; fuzz_abi/, fuzz_runner/, fuzz_numeric/
+// and fuzz_arrow/ fixed noise.
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 #include <filesystem>
@@ -11,6 +12,7 @@
 #include <set>
 #include <string>
 
+#include "../roaring_writer.h"
 #include "draft_specimens.h"
 #include "files/mutate.h"
 #include "model/input.h"
@@ -113,6 +115,36 @@ bool write_catalogues(const std::filesystem::path& folder) {
   return written;
 }
 
+// Texts that the columns of filter_rig.h take, a set in Roaring's format with containers of every kind, and arrays. The
+// first bytes choose, as fuzz_rules.cc says.
+bool write_filters(const std::filesystem::path& folder) {
+  int number = 0;
+  bool written = true;
+  std::filesystem::create_directories(folder);
+  const auto add = [&](std::vector<uint8_t> bytes, std::initializer_list<uint8_t> first) {
+    bytes.insert(bytes.begin(), first);
+    written &= write(folder / std::to_string(number++), bytes);
+  };
+  for (const std::string text :
+       {"price<20 and region in (us, ca) and not region_=\"a\"", "age_ in (0, 1, 5, 13, 1000, -9223372036854775808)",
+        "age between -1 and 8 or price_>=-1e39", "tags contains (us, x9) or tags_ not contains 'a.'",
+        "stock and not stock_", "not (region_ is null or tags is not null) and true or false",
+        "region!='\\u00fc' or region>\"b\\x7e\""}) {
+    const std::vector<uint8_t> bytes(text.begin(), text.end());
+    add(bytes, {0, 0, 0, 0});
+    std::vector<uint8_t> damaged = bytes;
+    for (int i = 0; i < 64; ++i) damaged.push_back(static_cast<uint8_t>(i * 7));
+    add(damaged, {2, static_cast<uint8_t>(bytes.size()), 0, 0});
+  }
+  std::vector<uint32_t> rows = {3, 5, 70'000, 131'072, 131'073, 131'075, 262'143};
+  for (const roaring::Runs runs : {roaring::Runs::kNone, roaring::Runs::kSome, roaring::Runs::kAll})
+    add(roaring::write(rows, runs), {3, 0x40, 0x0D, 3});
+  for (uint32_t row = 0; row < 10'000; row += 2) rows.push_back(row);  // a bitmap, longer than most inputs may be
+  add(roaring::write(rows, roaring::Runs::kAll), {3, 0x40, 0x0D, 3});
+  add({1, 0, 255, 7, 9}, {4, 3, 5, 0});
+  return written;
+}
+
 int main(int argc, char** argv) {
   if (argc != 2) {
     std::fprintf(stderr, "usage: make_corpus DIR\n");
@@ -131,6 +163,6 @@ int main(int argc, char** argv) {
   written &= write_noise(folder / "fuzz_abi") && write_noise(folder / "fuzz_numeric");
   written &= write_noise(folder / "fuzz_runner") && write_noise(folder / "fuzz_arrow");
   written &= write_models(folder / "fuzz_model") && write_draft_heads(folder / "fuzz_draft");
-  written &= write_catalogues(folder / "fuzz_import");
+  written &= write_catalogues(folder / "fuzz_import") && write_filters(folder / "fuzz_rules");
   return written ? 0 : 1;
 }

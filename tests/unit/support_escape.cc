@@ -1,6 +1,7 @@
 // Foreign text on one line of a terminal.
 // SPDX-License-Identifier: Apache-2.0
 #include "support/escape.h"
+#include "support/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -41,6 +42,17 @@ TEST(Escape, ShowsBytesThatAreNoUtf8) {
   EXPECT_EQ(escaped("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half of a surrogate pair
   EXPECT_EQ(escaped("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
   EXPECT_EQ(escaped("\xe2\x82"), "\\xe2\\x82");
+}
+
+TEST(Escape, Utf8IsSeenWhereverItStands) {
+  // Around the eight bytes that are looked at together.
+  for (size_t before = 0; before < 10; ++before) {
+    const std::string ascii(before, 'a');
+    for (const char* text : {"", "z", "\xc3\xa4", "\xe2\x82\xac\x7f", "\xf0\x9f\x8d\x8e and more text"})
+      EXPECT_TRUE(is_utf8(ascii + text)) << before << text;
+    for (const char* text : {"\xff", "\xc3", "\xc0\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80 and more text"})
+      EXPECT_FALSE(is_utf8(ascii + text)) << before << escaped(text);
+  }
 }
 
 TEST(Escape, TwiceIsOnce) {

@@ -59,7 +59,7 @@ struct TopkWorkspace {
 };
 
 // What turns a row's elements into log-probabilities.
-struct RowRules {
+struct RowScoring {
   int32_t normalization = 0;
   float inverse_temperature = 1.0F;
   Truncation truncation;
@@ -73,21 +73,22 @@ struct Scan {
 };
 
 // False if nothing follows the row's state.
-bool prepare(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, const RowRules& rules, int64_t i,
-             RowWorkspace& workspace, Scan& scan) {
+bool prepare(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, const RowScoring& scoring,
+             int64_t i, RowWorkspace& workspace, Scan& scan) {
   if (!is_live(row.state) || is_ended(row.state)) return false;
   const State state = decode_state(row.state);
   if (state.level >= row.index->levels) return false;
   SlotPlan& plan = scan.plan;
   plan.kernels = &kernels;
   plan.index = row.index;
+  plan.rules = row.rules;
   plan.level = state.level;
   plan.strategy = SIDBEAM_STRATEGY_TRIE;
   plan.columns = row.columns[state.level];
   plan.column_count = rows.columns;
-  plan.elements = {rows.data, rows.dtype, rules.inverse_temperature, 0.0F};
-  plan.truncation = rules.truncation;
-  decide(plan, rules.normalization, false);
+  plan.elements = {rows.data, rows.dtype, scoring.inverse_temperature, 0.0F};
+  plan.truncation = scoring.truncation;
+  decide(plan, scoring.normalization, false);
   RowTask& task = scan.task;
   task.data = static_cast<const char*>(rows.data) + i * rows.row_stride * element_bytes(rows.dtype);
   task.node = state.node;
@@ -120,11 +121,11 @@ struct SampledRow {
   int64_t next = kDeadState;
 };
 
-SampledRow sample_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows, const RowRules& rules,
-                        const SlotSampling& sampling, int64_t i, RowWorkspace& workspace) {
+SampledRow sample_state(const Kernels& kernels, const StateRow& row, const sidbeam_rows& rows,
+                        const RowScoring& scoring, const SlotSampling& sampling, int64_t i, RowWorkspace& workspace) {
   Scan scan;
   SampledRow result;
-  if (!prepare(kernels, row, rows, rules, i, workspace, scan)) return result;
+  if (!prepare(kernels, row, rows, scoring, i, workspace, scan)) return result;
   StepCounters counters;
   ListedRow listed;
   RowOutcome outcome = list_row(scan.plan, scan.task, workspace, counters, listed);
@@ -171,11 +172,17 @@ void write_topk(const StateRow& row, const Selection& selection, int32_t count, 
   }
 }
 
+struct RuledIndex {
+  const IndexView* index = nullptr;
+  const RulesView* rules = nullptr;
+};
+
 class CpuSet final : public SetBackend {
  public:
   CpuSet(const Kernels& kernels, const SetShape& shape, const Allocator& allocator)
       : kernels_(kernels), columns_(shape.vocabulary.columns), codes_(shape.codes), allocator_(allocator) {
-    for (int32_t i = 0; i < shape.count; ++i) indexes_.push_back(&shape.constraints[i]->view());
+    for (int32_t i = 0; i < shape.count; ++i)
+      ruled_.push_back({&shape.constraints[i]->view(), shape.constraints[i]->rules()});
   }
 
   void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
@@ -187,7 +194,8 @@ class CpuSet final : public SetBackend {
         fail(SIDBEAM_INVALID_ARGUMENT, "lengths[%lld] is %d, expected 0..%d", static_cast<long long>(i), lengths[i],
              prefixes.capacity);
     }
-    for (int64_t i = 0; i < call.count; ++i) out[i] = trie_state(index_of(call, i), prefixes.of(i), lengths[i]);
+    for (int64_t i = 0; i < call.count; ++i)
+      out[i] = allowed(ruled_of(call, i), trie_state(*ruled_of(call, i).index, prefixes.of(i), lengths[i]));
   }
 
   void advance(const SetCall& call, const int64_t* in, int64_t in_count, const int32_t* parents, const int32_t* codes,
@@ -195,7 +203,9 @@ class CpuSet final : public SetBackend {
     check_which(call);
     for (int64_t i = 0; i < call.count; ++i) {
       const int64_t parent = parents != nullptr ? parents[i] : i;
-      out[i] = parent >= 0 && parent < in_count ? advance_state(index_of(call, i), in[parent], codes[i]) : kDeadState;
+      const RuledIndex& of = ruled_of(call, i);
+      out[i] =
+          parent >= 0 && parent < in_count ? allowed(of, advance_state(*of.index, in[parent], codes[i])) : kDeadState;
     }
   }
 
@@ -239,11 +249,11 @@ class CpuSet final : public SetBackend {
     const auto workspace = spares_.take([&] { return RowWorkspace(kernels_, allocator_, {0, 0, 0, codes_, true}); });
     for (int64_t i = 0; i < call.count; ++i) {
       const SlotSampling sampling = sampling_of(checks, how.arrays, i, 1);
-      const RowRules rules{how.normalization,
-                           first_given({temperature_of(how, i), 0.0F}, {0.0F, 0.0F}).inverse_temperature,
-                           sampling.truncation};
+      const RowScoring scoring{how.normalization,
+                               first_given({temperature_of(how, i), 0.0F}, {0.0F, 0.0F}).inverse_temperature,
+                               sampling.truncation};
       const SampledRow row =
-          sample_state(kernels_, state_row(call, i, states[i]), rows, rules, sampling, i, *workspace);
+          sample_state(kernels_, state_row(call, i, states[i]), rows, scoring, sampling, i, *workspace);
       out.codes[i] = row.code;
       if (out.log_probs != nullptr) out.log_probs[i] = row.log_prob;
       if (out.log_masses != nullptr) out.log_masses[i] = row.log_mass;
@@ -254,19 +264,23 @@ class CpuSet final : public SetBackend {
  private:
   void check_which(const SetCall& call) const {
     for (int64_t i = 0; call.which != nullptr && i < call.count; ++i)
-      if (call.which[i] < 0 || static_cast<size_t>(call.which[i]) >= indexes_.size())
+      if (call.which[i] < 0 || static_cast<size_t>(call.which[i]) >= ruled_.size())
         fail(SIDBEAM_INVALID_ARGUMENT, "which[%lld] is %d, expected 0..%zu", static_cast<long long>(i), call.which[i],
-             indexes_.size() - 1);
+             ruled_.size() - 1);
   }
-  const IndexView& index_of(const SetCall& call, int64_t i) const {
-    return *indexes_[static_cast<size_t>(call.which != nullptr ? call.which[i] : 0)];
+  const RuledIndex& ruled_of(const SetCall& call, int64_t i) const {
+    return ruled_[static_cast<size_t>(call.which != nullptr ? call.which[i] : 0)];
+  }
+  // A state of the index, or dead where the rules do not allow it.
+  static int64_t allowed(const RuledIndex& of, int64_t state) {
+    return is_live(state) && !allows_state(*of.index, of.rules, decode_state(state)) ? kDeadState : state;
   }
   StateRow state_row(const SetCall& call, int64_t i, int64_t state) const {
-    const IndexView& index = index_of(call, i);
-    return {&index, is_trie_state(index, state) ? state : kDeadState, columns_};
+    const RuledIndex& of = ruled_of(call, i);
+    return {of.index, of.rules, is_trie_state(*of.index, state) ? allowed(of, state) : kDeadState, columns_};
   }
   const Kernels& kernels_;
-  std::vector<const IndexView*> indexes_;
+  std::vector<RuledIndex> ruled_;
   const LevelColumns* columns_;  // by level
   uint32_t codes_;               // of the widest level of any index, the end not counted
   Allocator allocator_;

@@ -146,9 +146,10 @@ bool take_only_child(const Group& group, const ChildRows& rows, int32_t i, uint3
   return take_only_child<Bf16>(group, rows, i, code, next);
 }
 
-// Whether the elements of children are copied while rows are summed: where all nodes are dense.
+// Whether the elements of children are copied while rows are summed: where all nodes are dense. Under rules they would
+// be copied in vain where few are left.
 bool copies_children(const SlotPlan& plan) {
-  return plan.path == Path::kNodes && plan.sums_ahead() && plan.columns.map == nullptr;
+  return plan.rules == nullptr && plan.path == Path::kNodes && plan.sums_ahead() && plan.columns.map == nullptr;
 }
 
 // Where the x of a row of `count` children begin and end, with room for the end's: on cache lines.

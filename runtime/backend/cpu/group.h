@@ -49,6 +49,7 @@ inline SlotPlan plan_for(const Kernels& kernels, const StepJob& job, const SlotS
   SlotPlan plan;
   plan.kernels = &kernels;
   plan.index = slot.index;
+  plan.rules = slot.rules;
   plan.level = slot.level;
   plan.number_bits = number_bits(symbols_at(*slot.index, slot.level));
   plan.strategy = job.strategy;

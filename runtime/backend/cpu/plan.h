@@ -8,6 +8,7 @@
 #include "backend/cpu/kernels.h"
 #include "backend/level_columns.h"
 #include "backend/truncation.h"
+#include "index/rules/subset.h"
 #include "index/views.h"
 
 namespace sidbeam::cpu {
@@ -42,6 +43,7 @@ struct SlotPlan {
   // What the decision is based on.
   const Kernels* kernels = nullptr;
   const IndexView* index = nullptr;
+  const RulesView* rules = nullptr;  // nullptr: every item is allowed
   int32_t level = 0, strategy = 0, top_k = 0;
   int32_t number_bits = kNumberBits;  // of places
   Truncation truncation;

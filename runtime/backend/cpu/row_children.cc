@@ -27,6 +27,10 @@ RowOutcome list_of_row(const RowScan& scan, uint32_t* run, Listing& list) {
         list = list_run(scan, run);
         break;
       }
+      if (scan.plan.rules != nullptr) {
+        list = list_allowed(scan);
+        break;
+      }
       const NodeCodes node = codes_of_node(scan);
       list = {list_of_node(scan, node.codes), node.with_end};
     }
@@ -54,7 +58,8 @@ RowOutcome list_in_workspace(const RowScan& scan, RowChildren& children) {
   Listing list;
   const RowOutcome outcome = list_of_row(scan, run, list);
   if (outcome != RowOutcome::kReady) return outcome;
-  const bool of_node = scan.plan.strategy == SIDBEAM_STRATEGY_TRIE && !scan.plan.in_tail();
+  const bool of_node =
+      scan.plan.strategy == SIDBEAM_STRATEGY_TRIE && !scan.plan.in_tail() && scan.plan.rules == nullptr;
   float largest = 0.0F;
   int32_t count = gather(scan, list.codes, &largest);
   const bool whole = of_node && count == list.codes.count && !scan.plan.truncation.any();
@@ -75,7 +80,7 @@ bool all_in_place(const RowScan& scan) {
   const SlotPlan& plan = scan.plan;
   if (!plan.in_place || plan.elements.dtype != SIDBEAM_DTYPE_F32 || plan.truncation.any()) return false;
   if (plan.path == Path::kAllCodes) return !scan.has_end_column();
-  if (plan.strategy != SIDBEAM_STRATEGY_TRIE || plan.in_tail()) return false;
+  if (plan.strategy != SIDBEAM_STRATEGY_TRIE || plan.in_tail() || plan.rules != nullptr) return false;
   const auto [codes, with_end] = codes_of_node(scan);
   return codes == scan.level.codes && !with_end;
 }

@@ -54,6 +54,16 @@ RowOutcome normalize(const RowScan& scan, Slice* slice);
 Listing listing_of(const RowScan& scan, uint32_t* tokens, uint32_t n);
 // A node of the tail of a compact trie: few children. `tokens` are [kMaxRun].
 Listing list_run(const RowScan& scan, uint32_t* tokens);
+// The same of a node above the tail, or of the tail, under the plan's rules (row_rules.cc). Codes of a node lie in the
+// workspace.
+Listing list_allowed(const RowScan& scan);
+Listing list_allowed_run(const RowScan& scan, uint32_t* tokens);
+// Whether the allowed children of a node have a mask, and what it is: sets that of the slice and the number of its
+// codes. False if it lies in the workspace, so that the slice must be scanned before the next row is.
+bool has_allowed_mask(const RowScan& scan);
+bool mask_allowed(const RowScan& scan, bool with_end, Slice& slice);
+// Whether the end may follow a node above the tail.
+bool allows_end(const RowScan& scan);
 // The codes of the ordinals [node, range_end).
 Listing list_range(const RowScan& scan);
 

@@ -129,6 +129,7 @@ Listing listing_of(const RowScan& scan, uint32_t* tokens, uint32_t n) {
 }
 
 Listing list_run(const RowScan& scan, uint32_t* tokens) {
+  if (scan.plan.rules != nullptr) return list_allowed_run(scan, tokens);
   const IndexView& index = *scan.plan.index;
   const Run run = run_of(index, scan.plan.level, scan.task.node);
   return listing_of(scan, tokens, run.count > 0 ? tail_children(index, scan.plan.level, run, tokens) : 0);
@@ -229,9 +230,30 @@ RowOutcome append_slice(const RowScan& scan, const Slice& slice, bool with_end) 
   return with_end ? append_end(scan) : RowOutcome::kReady;
 }
 
+// A node above the tail, under rules.
+RowOutcome take_ruled_node(const RowScan& scan) {
+  if (scan.plan.reads_row() && has_allowed_mask(scan)) {
+    Slice slice = level_slice(scan);
+    const RowOutcome outcome = normalize(scan, &slice);
+    if (outcome != RowOutcome::kReady) return outcome;
+    const bool with_end = allows_end(scan), stays = mask_allowed(scan, with_end, slice);
+    ++scan.counters.dense_rows;
+    const RowOutcome appended = append_slice(scan, slice, with_end);
+    if (!stays) scan.selection.flush();
+    return appended;
+  }
+  const RowOutcome outcome = normalize(scan, nullptr);
+  if (outcome != RowOutcome::kReady) return outcome;
+  const Listing list = list_allowed(scan);
+  if (list.codes.count == 0 && !list.with_end) return outcome;
+  ++scan.counters.list_rows;
+  return append_list(scan, list.codes, list.with_end);
+}
+
 // A node above the tail. If the row has been read anyway, the codes of a dense node, or of a node with every code, are
 // scanned in place. The children of other nodes are gathered by their list.
 RowOutcome take_node(const RowScan& scan) {
+  if (scan.plan.rules != nullptr) return take_ruled_node(scan);
   const LevelView& level = scan.level;
   const auto [codes, with_end] = codes_of_node(scan);
   const bool all = codes == level.codes;
@@ -289,6 +311,7 @@ RowOutcome take_all(const RowScan& scan) {
 RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits)
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       tokens(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
+      mask(allocator, (int64_t{limits.codes} + 1 + 63) / 64),
       maxima(allocator, rows_with_maxima(limits.codes) * maxima_size(2 * int64_t{limits.codes} + kChunk)),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),

@@ -53,6 +53,7 @@ struct ShortWorkspace {
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
   Buffer<uint32_t> tokens;  // [codes + 1 + slack]
+  Buffer<uint64_t> mask;    // [codes + 1] bits of children that rules allow
   Buffer<float> maxima;     // [maxima_rows] of blocks of columns; wider rows have none
   Selection best;           // the best codes of a row, for the strategies that look only those up
   DrawWorkspace draw;       // of the modes that sample
@@ -65,7 +66,7 @@ struct RowWorkspace {
   // Where the maxima of a row of `columns` columns go; nullptr if they do not fit.
   float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
-    return x.bytes() + tokens.bytes() + maxima.bytes() + best.memory_bytes() + draw.memory_bytes() +
+    return x.bytes() + tokens.bytes() + mask.bytes() + maxima.bytes() + best.memory_bytes() + draw.memory_bytes() +
            lists.memory_bytes();
   }
 };

@@ -8,7 +8,7 @@
 
 #include "backend/beams.h"
 #include "backend/noise.h"
-#include "index/read/state.h"
+#include "index/rules/ruled_state.h"
 
 namespace sidbeam::cpu {
 namespace {
@@ -130,7 +130,8 @@ void CpuSession::begin_slot(const SlotStart& start) {
     history_tokens_[history_at(slot) + int64_t{l} * shape_.beams] = start.prefix[l];
   }
   const BeamState begin = beginning_of(shape_.strategy, index, start.prefix, start.prefix_length);
-  const bool lives = is_live(begin.state);
+  // Steps never test an only child, so that beams must begin at a state that has a SID below it.
+  const bool lives = is_live(begin.state) && allows_state(index, start.constraint->rules(), decode_state(begin.state));
   if (lives) {
     states_[first] = begin.state;
     scores_[first] = 0.0F;

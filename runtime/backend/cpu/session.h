@@ -73,7 +73,7 @@ class CpuSession final : public SessionBackend {
   int32_t rows_of(int32_t slot) const;
   void check_rows_of_beams(const sidbeam_step_args& args, int32_t slot, int64_t batch) const;
   RowSettings settings_for(const sidbeam_step_args& args, int32_t slot, int64_t batch) const;
-  void set_step(const IndexView& index, int32_t slot, int64_t batch, SlotStep& step);
+  void set_step(const Constraint& constraint, int32_t slot, int64_t batch, SlotStep& step);
   int64_t add_slot(const sidbeam_step_args& args, int64_t batch, int64_t added);
   [[noreturn]] void refuse_idle() const;
   void list_slot(int64_t slot, int64_t* offsets, const ChildColumns& out, int64_t& found) const;

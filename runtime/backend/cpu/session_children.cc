@@ -37,6 +37,7 @@ void CpuSession::list_slot(int64_t slot, int64_t* offsets, const ChildColumns& o
   constexpr int32_t kTogether = 32;
   const int64_t* states = states_.data() + slot * shape_.beams;
   const IndexView& index = constraints_[slot]->view();
+  const RulesView* rules = constraints_[slot]->rules();
   const int32_t level = level_[slot], live = live_[slot];
   const LevelColumns* columns = shape_.vocabulary.columns;
   const auto count_from = [&](int32_t first) { return std::clamp(live - first, 0, kTogether); };
@@ -49,9 +50,11 @@ void CpuSession::list_slot(int64_t slot, int64_t* offsets, const ChildColumns& o
     const int32_t end = first + count_from(first);
     const ColumnLists lists{states + first,  end - first, columns[level].offset,
                             offsets + first, out.columns, out.capacity};
-    for (int32_t m = first + list_codes(stepper_.kernels(), index, level, columns[level], lists, found); m < end; ++m) {
+    const int32_t listed =
+        rules != nullptr ? 0 : list_codes(stepper_.kernels(), index, level, columns[level], lists, found);
+    for (int32_t m = first + listed; m < end; ++m) {
       offsets[m] = found;
-      list_any({&index, states[m], columns}, out, found);
+      list_any({&index, rules, states[m], columns}, out, found);
     }
   }
 }

@@ -15,7 +15,8 @@ void CpuSession::fill_items(int64_t slot, int64_t i, const sidbeam_items& out) c
   const RepeatsView* repeats = constraint != nullptr && out.distinct != 0 ? &constraint->repeats() : nullptr;
   const History history{history_parents_.data() + history_at(slot), history_tokens_.data() + history_at(slot),
                         shape_.beams};
-  ItemList rows({out.limit_per_sid, out.limit}, out.item_rows != nullptr ? out.item_rows + i * out.limit : nullptr);
+  ItemList rows({out.limit_per_sid, out.limit}, constraint != nullptr ? constraint->rules() : nullptr,
+                out.item_rows != nullptr ? out.item_rows + i * out.limit : nullptr);
   if (repeats != nullptr) earlier_.clear();
   for (int32_t m = 0; m < shape_.beams; ++m) {
     int32_t codes[kMaxLevels];

@@ -62,9 +62,10 @@ void CpuSession::check_columns(const IndexView& index, const sidbeam_rows& rows,
 }
 
 // Filled in place: copying fields that were just stored one by one would wait for the stores.
-void CpuSession::set_step(const IndexView& index, int32_t slot, int64_t batch, SlotStep& step) {
+void CpuSession::set_step(const Constraint& constraint, int32_t slot, int64_t batch, SlotStep& step) {
   const int64_t first = int64_t{slot} * shape_.beams, history = history_at(slot);
-  step.index = &index;
+  step.index = &constraint.view();
+  step.rules = constraint.rules();
   step.level = level_[slot];
   step.width = widths_of(slot)[level_[slot]];
   step.slot = slot;
@@ -94,12 +95,11 @@ int64_t CpuSession::add_slot(const sidbeam_step_args& args, int64_t batch, int64
   if (idle) fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is not started", static_cast<long long>(batch), slot);
   if (done)
     fail(SIDBEAM_BAD_STATE, "slots[%lld] is %d, which is done: start it again", static_cast<long long>(batch), slot);
-  const IndexView& index = constraints_[slot]->view();
   if (args.child_offsets == nullptr) {
-    check_columns(index, *args.rows, slot);
+    check_columns(constraints_[slot]->view(), *args.rows, slot);
     check_rows_of_beams(args, slot, batch);
   }
-  set_step(index, slot, batch, steps_[added]);
+  set_step(*constraints_[slot], slot, batch, steps_[added]);
   steps_[added].settings = settings_for(args, slot, batch);
   return added + 1;
 }

@@ -33,6 +33,24 @@ int32_t count_short(const Group& group, int32_t first, const NodeRow* rows) {
   return n;
 }
 
+// Takes out of the lists of several codes those that rules do not allow.
+void keep_allowed(const ShortRun& run, const NodeRow* rows) {
+  const RulesView& rules = *run.group.plan.rules;
+  const Subset& edges = rules.level[run.group.plan.level].edges;
+  for (int32_t i = 0; i < run.n; ++i) {
+    ShortList& list = run.list(i);
+    if (list.count < 2) continue;
+    const uint64_t allowed = rules.allowed_of(edges, rows[i].row.begin, static_cast<uint32_t>(list.count));
+    uint32_t* tokens = run.tokens(i);
+    int32_t kept = 0;
+    for (int32_t k = 0; k < list.count; ++k) {
+      tokens[kept] = tokens[k];
+      kept += static_cast<int32_t>(allowed >> k & 1);
+    }
+    list.count = kept;
+  }
+}
+
 // The normaliser, where the caller gave it.
 RowOutcome use_given_of(const Group& group, int32_t m, RowScore& score) {
   const float* lse = group.job.lse;
@@ -125,6 +143,7 @@ int32_t take_short_lists(const Group& group, int32_t i) {
   if (run.n == 0) return 0;
   run.n = plan.kernels->copy_short(group.level(), rows, run.n, run.tokens(0), run.memory.lists.data());
   if (run.n == 0) return 0;
+  if (plan.rules != nullptr) keep_allowed(run, rows);
   prepare_lists(run);
   group.selection().append_short(run.memory.lists.data(), run.tokens(0), run.n);
   return run.n;

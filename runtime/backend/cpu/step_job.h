@@ -8,6 +8,7 @@
 #include "backend/level_columns.h"
 #include "backend/rows.h"
 #include "backend/score.h"
+#include "index/rules/subset.h"
 #include "index/views.h"
 #include "sidbeam/rows.h"
 
@@ -31,7 +32,8 @@ struct StochasticBeams {
 // One slot of a step. The beams of this level replace those of the level before. Arrays are [M].
 struct SlotStep {
   const IndexView* index = nullptr;
-  int32_t level = 0;  // the level being decided
+  const RulesView* rules = nullptr;  // nullptr: every item is allowed
+  int32_t level = 0;                 // the level being decided
   int32_t width = 0;
   int64_t slot = 0;   // its number in the session
   int64_t batch = 0;  // index of its rows in the batch

@@ -3,13 +3,14 @@
 #pragma once
 
 #include "backend/level_columns.h"
-#include "index/read/state.h"
+#include "index/rules/ruled_state.h"
 
 namespace sidbeam::cpu {
 
 // A state of an index (dead if the caller's was invalid), and its columns per level.
 struct StateRow {
   const IndexView* index = nullptr;
+  const RulesView* rules = nullptr;  // nullptr: every item is allowed
   int64_t state = -1;
   const LevelColumns* columns = nullptr;
 };
@@ -22,7 +23,7 @@ void for_each_valid_column(const StateRow& row, const Visit& visit) {
   if (state.level >= row.index->levels) return;
   const LevelView& level = row.index->level[state.level];
   const LevelColumns& columns = row.columns[state.level];
-  for_each_child(*row.index, state, [&](uint32_t token) {
+  for_each_allowed_child(*row.index, row.rules, state, [&](uint32_t token) {
     if (token < level.codes) {
       const int64_t column = columns.column(token);
       if (column >= 0) visit(column);

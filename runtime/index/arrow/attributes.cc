@@ -103,41 +103,55 @@ void AttributeCells::read_lists(const Pairs& pairs, const Allocator& allocator, 
   }
 }
 
+void AttributeCells::refuse_number(const Pairs& pairs, int64_t i, const char* expected) const {
+  refuse(field_, static_cast<ll>(pairs.number(i)), numbers_.text(pairs.row(i)), expected);
+}
+
+void AttributeCells::read_integers(const Pairs& pairs, Arrays& out) const {
+  with_type(numbers_.type, [&](auto zero) {
+    for (int64_t i = 0; i < pairs.count; ++i) {
+      const auto value = load<decltype(zero)>(numbers_.data, pairs.row(i));
+      out.integers[i] = static_cast<int64_t>(+value);
+      if (out.valid[i] != 0 && value > 0 && out.integers[i] < 0) refuse_number(pairs, i, "an integer of 64 bits");
+    }
+  });
+}
+
+void AttributeCells::read_floats(const Pairs& pairs, Arrays& out) const {
+  with_type(numbers_.type, [&](auto zero) {
+    for (int64_t i = 0; i < pairs.count; ++i) {
+      const auto value = load<decltype(zero)>(numbers_.data, pairs.row(i));
+      out.numbers[i] = static_cast<float>(value);
+      const bool too_large = std::isinf(out.numbers[i]) && !std::isinf(static_cast<double>(value));
+      if (out.valid[i] != 0 && too_large) refuse_number(pairs, i, "a number of 32 bits");
+    }
+  });
+}
+
+void AttributeCells::read_bools(const Pairs& pairs, Arrays& out) const {
+  for (int64_t i = 0; i < pairs.count; ++i) {
+    const int64_t bit = offset_ + pairs.row(i);
+    out.bools[i] = bits_[bit >> 3] >> (bit & 7) & 1;
+  }
+}
+
 AttributeCells::Arrays::Arrays(const AttributeCells& cells, const Pairs& pairs, AttributeType type,
                                const Allocator& allocator)
     : valid(allocator, pairs.count) {
   const int64_t count = pairs.count;
   for (int64_t i = 0; i < count; ++i) valid[i] = !cells.is_missing(pairs.row(i));
-  const auto number = [&](int64_t i, const auto& take) {
-    with_type(cells.numbers_.type, [&](auto zero) { take(load<decltype(zero)>(cells.numbers_.data, pairs.row(i))); });
-  };
-  const auto fail_number = [&](int64_t i, const char* expected) {
-    refuse(cells.field_, static_cast<ll>(pairs.number(i)), cells.numbers_.text(pairs.row(i)), expected);
-  };
   switch (type) {
     case AttributeType::kI64:
       integers = Buffer<int64_t>(allocator, count);
-      for (int64_t i = 0; i < count; ++i)
-        number(i, [&](auto value) {
-          integers[i] = static_cast<int64_t>(+value);
-          if (valid[i] != 0 && value > 0 && integers[i] < 0) fail_number(i, "an integer of 64 bits");
-        });
+      cells.read_integers(pairs, *this);
       break;
     case AttributeType::kF32:
       numbers = Buffer<float>(allocator, count);
-      for (int64_t i = 0; i < count; ++i)
-        number(i, [&](auto value) {
-          numbers[i] = static_cast<float>(value);
-          if (valid[i] != 0 && std::isinf(numbers[i]) && !std::isinf(static_cast<double>(value)))
-            fail_number(i, "a number of 32 bits");
-        });
+      cells.read_floats(pairs, *this);
       break;
     case AttributeType::kBool:
       bools = Buffer<uint8_t>(allocator, count);
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t bit = cells.offset_ + pairs.row(i);
-        bools[i] = cells.bits_[bit >> 3] >> (bit & 7) & 1;
-      }
+      cells.read_bools(pairs, *this);
       break;
     case AttributeType::kString:
       strings = Buffer<std::string_view>(allocator, count);

@@ -47,6 +47,10 @@ class AttributeCells {
   };
   static Strings strings_of(const Field& field, const ArrowArray& array);
   bool is_missing(int64_t row) const;
+  [[noreturn]] void refuse_number(const Pairs& pairs, int64_t i, const char* expected) const;
+  void read_integers(const Pairs& pairs, Arrays& out) const;
+  void read_floats(const Pairs& pairs, Arrays& out) const;
+  void read_bools(const Pairs& pairs, Arrays& out) const;
   void read_strings(const Pairs& pairs, Arrays& out) const;
   void read_lists(const Pairs& pairs, const Allocator& allocator, Arrays& out) const;
 

@@ -156,10 +156,11 @@ std::vector<int> choose_attributes(const Field& batch, const sidbeam_arrow_confi
   if (config.attribute_count < 0 || config.attribute_count > static_cast<int64_t>(kMaxAttributes))
     fail(SIDBEAM_INVALID_ARGUMENT, "attribute_count is %lld, expected 0 to %zu",
          static_cast<long long>(config.attribute_count), kMaxAttributes);
-  if (config.attribute_count > 0 && (config.attributes == nullptr || config.all_attributes != 0))
-    fail(SIDBEAM_INVALID_ARGUMENT, "attributes is %s and attribute_count %lld, expected %s",
-         config.attributes == nullptr ? "NULL" : "given with all_attributes",
-         static_cast<long long>(config.attribute_count), config.attributes == nullptr ? "names" : "one of the two");
+  if (config.attribute_count > 0 && config.attributes == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "attributes is NULL, expected %lld names",
+         static_cast<long long>(config.attribute_count));
+  if (config.attribute_count > 0 && config.all_attributes != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "attributes are named and all are asked for, expected one of the two");
   for (int64_t i = 0; i < config.attribute_count; ++i) {
     if (config.attributes[i] == nullptr)
       fail(SIDBEAM_INVALID_ARGUMENT, "attributes[%lld] is NULL, expected a name", static_cast<long long>(i));

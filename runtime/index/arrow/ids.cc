@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "support/error.h"
+#include "support/utf8.h"
 
 namespace sidbeam::arrow {
 namespace {
@@ -134,6 +135,7 @@ Buffer<std::string_view> read_names(const Items& items, const Pairs& pairs, cons
     const int64_t place = value_place(items, pairs, i);
     if (items.texts.nulls.at(place)) refuse(*items.field, static_cast<ll>(pairs.number(i)), "null", "text");
     names[i] = items.texts.at(place);
+    if (!is_utf8(names[i])) refuse(*items.field, static_cast<ll>(pairs.number(i)), "not UTF-8", "text that is");
   }
   return names;
 }

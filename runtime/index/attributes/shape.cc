@@ -2,13 +2,14 @@
 #include "index/attributes/shape.h"
 
 #include "support/escape.h"
+#include "support/utf8.h"
 
 namespace sidbeam {
 
 const char* refused_attribute_name(std::string_view name) {
   if (name.empty()) return "is empty";
   if (name.size() > kMaxAttributeName) return "has more than 128 bytes";
-  if (valid_utf8(name) != name.size()) return "is not valid UTF-8";
+  if (!is_utf8(name)) return "is not valid UTF-8";
   if (escaped(name) != name) return "has a control character";
   return nullptr;
 }

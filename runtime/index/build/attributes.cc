@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "support/error.h"
-#include "support/escape.h"
+#include "support/utf8.h"
 
 namespace sidbeam {
 namespace {
@@ -83,7 +83,7 @@ void AttributeColumn::check_strings(const AttributeValues& values, int64_t begin
         fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s': row %lld has code %lld, expected 0 to %lld", name.c_str(),
              static_cast<ll>(begin + i), static_cast<ll>(code), static_cast<ll>(values.string_count - 1));
       const std::string_view text = values.strings[code];
-      if (valid_utf8(text) != text.size())
+      if (!is_utf8(text))
         fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s': row %lld has '%.*s', expected valid UTF-8", name.c_str(),
              static_cast<ll>(begin + i), static_cast<int>(std::min<size_t>(text.size(), 64)), text.data());
     }

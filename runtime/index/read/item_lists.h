@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "index/read/find.h"
+#include "index/rules/subset.h"
 #include "index/views.h"
 #include "support/memory.h"
 
@@ -95,16 +96,18 @@ struct ItemLimits {
 // Throws where the arguments of a list of items, named as in sidbeam_items, do not go together.
 void check_item_lists(const ItemLimits& limits, int32_t distinct, const int64_t* item_rows, const int64_t* offsets);
 
-// A list that SIDs are appended to; -1 appends nothing. `rows` may be null.
+// A list that SIDs are appended to; -1 appends nothing. `rows` may be null, and `rules`, which then allow all items.
 class ItemList {
  public:
-  ItemList(const ItemLimits& limits, int64_t* rows) : limits_(limits), rows_(rows) {}
+  ItemList(const ItemLimits& limits, const RulesView* rules, int64_t* rows)
+      : limits_(limits), rules_(rules), rows_(rows) {}
   int64_t count() const { return count_; }
   bool truncated() const { return truncated_; }
 
   // With repeats only distinct items, as far as they are no items of `earlier`, where the ordinal is then put.
   void append(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if (ordinal < 0) return;
+    if (rules_ != nullptr) return append_allowed(index, repeats, earlier, ordinal);
     if (repeats != nullptr) return append_distinct(index, *repeats, earlier, ordinal);
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
     write(all.lo, std::min(static_cast<int64_t>(all.hi - all.lo), room()));
@@ -124,6 +127,37 @@ class ItemList {
         }));
     earlier.insert(ordinal);
   }
+  // Row by row, since any of them may be forbidden.
+  void append_allowed(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
+    if (repeats != nullptr && earlier.contains(ordinal)) return;
+    const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
+    const uint64_t count = repeats != nullptr ? repeats->count : 0;
+    uint64_t i = first_where(0, count, [&](uint64_t k) { return repeats->rows[k] >= all.lo; });
+    const int64_t most = room();
+    int64_t found = 0;
+    for (uint64_t row = all.lo; row < all.hi && found <= most; ++row) {
+      const bool repeated = i < count && repeats->rows[i] == row;
+      const uint64_t repeat = i;
+      i += repeated ? 1 : 0;
+      if (!rules_->allows(rules_->rows, row) || (repeated && was_listed(index, *repeats, earlier, repeat))) continue;
+      if (found < most) write(row, 1, found);
+      ++found;
+    }
+    finish(found);
+    if (repeats != nullptr) earlier.insert(ordinal);
+  }
+  // Whether the item of a repeat has an allowed row at one of the earlier ordinals.
+  bool was_listed(const IndexView& index, const RepeatsView& repeats, const OrdinalSet& earlier, uint64_t i) const {
+    const OrdinalRange item = ordinals_of_repeat(repeats, i);
+    for (uint64_t k = item.lo; k < item.hi; ++k) {
+      if (!earlier.contains(static_cast<int64_t>(repeats.ordinals[k]))) continue;
+      const OrdinalRange rows = item_rows(index, repeats.ordinals[k]);
+      uint64_t at = first_where(0, repeats.count, [&](uint64_t j) { return repeats.rows[j] >= rows.lo; });
+      for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)
+        if (repeats.items[at] == repeats.items[i] && rules_->allows(rules_->rows, repeats.rows[at])) return true;
+    }
+    return false;
+  }
   int64_t room() const {
     const int64_t of_sid = limits_.per_sid > 0 ? limits_.per_sid : std::numeric_limits<int64_t>::max();
     return limits_.total > 0 ? std::min(of_sid, limits_.total - count_) : of_sid;
@@ -139,6 +173,7 @@ class ItemList {
   }
 
   ItemLimits limits_;
+  const RulesView* rules_;
   int64_t* rows_;
   int64_t count_ = 0;
   bool truncated_ = false;

@@ -43,11 +43,6 @@ uint64_t ends_before(const IndexView& index, uint64_t ordinal) {
   return first_where(0, index.ends, [&](uint64_t i) { return index.end_ordinals[i] >= ordinal; });
 }
 
-struct Leaf {
-  int level;      // of the edge
-  uint64_t edge;  // may exceed the level's edges if damaged
-};
-
 // The edge that is the end of an ordinal's SID, or level -1 if the SID has no end within the CSR levels.
 Leaf end_leaf_of(const IndexView& index, uint64_t ordinal) {
   for (int l = 1; l < index.csr_levels; ++l) {
@@ -108,7 +103,7 @@ int sid_of_columns(const IndexView& index, uint64_t ordinal, int32_t* codes) {
 // A SID has codes in the tail only if its last edge above the tail is no end of the SID. Otherwise the tail is ignored.
 int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   const bool has_tail = index.csr_levels < index.levels;
-  const Leaf leaf = has_tail ? leaf_above_tail(index, ordinal) : leaf_of(index, ordinal);
+  const Leaf leaf = last_edge_of(index, ordinal);
   uint64_t edge = leaf.edge;
   int length = leaf.level + 1;
   for (int l = leaf.level; l >= 0; --l) {
@@ -127,6 +122,10 @@ int sid_of_trie(const IndexView& index, uint64_t ordinal, int32_t* codes) {
 }
 
 }  // namespace
+
+Leaf last_edge_of(const IndexView& index, uint64_t ordinal) {
+  return index.csr_levels < index.levels ? leaf_above_tail(index, ordinal) : leaf_of(index, ordinal);
+}
 
 int tail_codes(const IndexView& index, uint64_t ordinal, int32_t* codes) {
   const uint64_t first = tail_entry(index, ordinal, index.csr_levels);

@@ -23,8 +23,14 @@ OrdinalRange prefix_ordinals(const IndexView& index, const int32_t* prefix, int 
 int64_t find_sid(const IndexView& index, const int32_t* codes, int length);
 // Writes the codes of an ordinal < sids to codes [levels]; returns their number.
 int sid_of(const IndexView& index, uint64_t ordinal, int32_t* codes);
-// The same from the tail of a compact trie, which has the codes from level csr_levels on. Returns the length of the
-// SID.
+// The last edge above the tail on the path of an ordinal's SID.
+struct Leaf {
+  int level = 0;
+  uint64_t edge = 0;  // may exceed the level's edges if damaged
+};
+Leaf last_edge_of(const IndexView& index, uint64_t ordinal);
+// The codes of an ordinal < sids from the tail of a compact trie, which has those from level csr_levels on. Returns the
+// length of the SID.
 int tail_codes(const IndexView& index, uint64_t ordinal, int32_t* codes);
 
 // The key of a SID in the hash set, and the lookup of a SID there.

@@ -153,13 +153,4 @@ ItemRepeats::ItemRepeats(const IndexView& index, const Allocator& allocator) {
   view_.offsets = offsets_.view(), view_.ordinals = ordinals_.view();
 }
 
-const RepeatsView& LazyRepeats::of(const IndexView& index, const Allocator& allocator) const {
-  const ItemRepeats* known = found_.load(std::memory_order_acquire);
-  if (known == nullptr) {
-    auto made = std::make_unique<const ItemRepeats>(index, allocator);
-    if (found_.compare_exchange_strong(known, made.get(), std::memory_order_acq_rel)) known = made.release();
-  }
-  return known->view();
-}
-
 }  // namespace sidbeam

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "index/views.h"
@@ -41,20 +40,6 @@ class ItemRepeats {
  private:
   UintBuffer rows_, items_, offsets_, ordinals_;
   RepeatsView view_;
-};
-
-// The repeats of one index, found by the first thread that asks. Threads that ask at the same time all look, and one's
-// answer is kept: with a lock a forked child might wait for a thread that it does not have.
-class LazyRepeats {
- public:
-  LazyRepeats() = default;
-  LazyRepeats(const LazyRepeats&) = delete;
-  LazyRepeats& operator=(const LazyRepeats&) = delete;
-  ~LazyRepeats() { delete found_.load(std::memory_order_acquire); }
-  const RepeatsView& of(const IndexView& index, const Allocator& allocator) const;
-
- private:
-  mutable std::atomic<const ItemRepeats*> found_{nullptr};
 };
 
 }  // namespace sidbeam

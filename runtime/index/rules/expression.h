@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sidbeam {
@@ -43,6 +44,25 @@ struct Expression {
   Kind kind = Kind::kTerm;
   Term term;                         // of kTerm
   std::vector<Expression> operands;  // of the others; one of kNot
+};
+
+// Parentheses and `not`s that are open at one place of a text, terms of a filter, and expressions on a path of its tree
+// (between two parentheses a text nests an `or` and an `and`).
+inline constexpr int kMostNesting = 200;
+inline constexpr int kMostTerms = 1024;
+inline constexpr int kMostDepth = 2 * kMostNesting + 3;
+
+// As a text has it: "<=".
+const char* term_op_name(TermOp op);
+
+// Throws INVALID_ARGUMENT unless the tree is within these bounds, each part has what the comments above say, no number
+// is NaN, and all text is UTF-8 without NUL.
+void check_expression(const Expression& expression);
+
+// "'price'", for messages: on one line, and cut.
+struct Quoted {
+  explicit Quoted(std::string_view name);
+  char text[64];
 };
 
 }  // namespace sidbeam

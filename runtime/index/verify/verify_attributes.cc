@@ -10,8 +10,8 @@
 #include "index/attributes/read.h"
 #include "index/header.h"
 #include "support/error.h"
-#include "support/escape.h"
 #include "support/parallel.h"
+#include "support/utf8.h"
 
 namespace sidbeam {
 namespace {
@@ -85,7 +85,7 @@ struct Checked {
            static_cast<ull>(dictionary.bytes));
     for (uint64_t i = 0; i < dictionary.count; ++i) {
       const std::string_view text = dictionary[i];
-      if (valid_utf8(text) != text.size())
+      if (!is_utf8(text))
         fail(SIDBEAM_CORRUPT, "attribute '%s': entry %llu of the dictionary is not valid UTF-8", name(),
              static_cast<ull>(i));
       if (i > 0 && dictionary[i - 1] >= text)

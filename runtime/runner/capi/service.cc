@@ -224,6 +224,26 @@ std::unique_ptr<Lane> make_service_lane(sidbeam_runtime* runtime, const Allocato
   return make_lane(allocator, lane, std::move(forward));
 }
 
+// What the configuration names, each with a reference of its own.
+void hold_objects(Service& service, const sidbeam_runner_config& config) {
+  service.model = Ref<Model>::share(reinterpret_cast<Model*>(config.model));
+  sidbeam_constraint_retain(config.constraint);
+  service.constraint.reset(config.constraint);
+  sidbeam_error error = SIDBEAM_ERROR_INIT;
+  if (sidbeam_constraint_get_info(config.constraint, &service.shape, &error) != SIDBEAM_OK)
+    fail(error.code, "%s", error.message);
+  if (config.draft != nullptr) {
+    service.draft = Ref<Model>::share(reinterpret_cast<Model*>(config.draft));
+    check_draft(service);
+    check_trees({service.shape.levels, config.beams, service.drafting.beams}, or_default(config.batch_requests, 1));
+  }
+  if (config.head != nullptr) {
+    sidbeam_draft_head_retain(config.head);
+    service.head.reset(config.head);
+    check_head(service, config);
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Service> make_service(sidbeam_runtime* runtime, const sidbeam_runner_config& config) {
@@ -239,25 +259,10 @@ std::unique_ptr<Service> make_service(sidbeam_runtime* runtime, const sidbeam_ru
   if (config.vocabulary != nullptr) vocabulary = capi::read_struct(config.vocabulary, "config.vocabulary");
 
   auto service = std::make_unique<Service>();
-  service->model = Ref<Model>::share(reinterpret_cast<Model*>(config.model));
-  sidbeam_constraint_retain(config.constraint);
-  service->constraint.reset(config.constraint);
-  sidbeam_error error = SIDBEAM_ERROR_INIT;
-  if (sidbeam_constraint_get_info(config.constraint, &service->shape, &error) != SIDBEAM_OK)
-    fail(error.code, "%s", error.message);
   service->beams = config.beams;
   service->drafting = drafting;
   service->draws = drafting.relaxed || config.mode != SIDBEAM_MODE_SEARCH;
-  if (config.draft != nullptr) {
-    service->draft = Ref<Model>::share(reinterpret_cast<Model*>(config.draft));
-    check_draft(*service);
-    check_trees({service->shape.levels, config.beams, drafting.beams}, or_default(config.batch_requests, 1));
-  }
-  if (config.head != nullptr) {
-    sidbeam_draft_head_retain(config.head);
-    service->head.reset(config.head);
-    check_head(*service, config);
-  }
+  hold_objects(*service, config);
   set_prompt(*service, config);
   const int32_t lane_count = or_default(config.lanes, 1);
   const RunnerConfig scheduling = runner_config(allocator, *service, config);

@@ -78,6 +78,7 @@ void add_arrow(World& world) {
   FUZZ_CHECK(*pairs == table.rows);
   if (table.rows == 0) return;
   builder.rows += table.rows;
+  builder.last_rows = table.rows;
   if (builder.config.id_type != SIDBEAM_ID_STRING) builder.ids = with_items ? 1 : 0;
 }
 

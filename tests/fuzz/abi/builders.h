@@ -16,6 +16,9 @@ void note_sorted(Builder& builder, sidbeam_status status);
 void add_arrow(World& world);
 void inspect_arrow(World& world);
 
+void declare_attribute(World& world);
+void set_attribute(World& world);
+
 void plan(World& world);
 void estimate(World& world);
 void describe_plan(World& world);

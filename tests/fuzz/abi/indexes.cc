@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "attributes.h"
 #include "index_facts.h"
 #include "lookups.h"
 #include "operations.h"
@@ -268,7 +267,7 @@ std::span<const Operation> index_operations() {
                                        describe_constraint,
                                        describe,
                                        describe,
-                                       read_attributes,
+                                       read_attribute,
                                        look_up_sid,
                                        look_up_sid,
                                        look_up_prefix,

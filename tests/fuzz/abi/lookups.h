@@ -10,5 +10,6 @@ void describe(World& world);
 void look_up_sid(World& world);
 void look_up_prefix(World& world);
 void look_up_item(World& world);
+void read_attribute(World& world);
 
 }  // namespace fuzz::abi

@@ -45,7 +45,7 @@ bool World::drop_any() {
     return true;
   };
   const size_t count = runtimes.size() + builders.size() + indexes.size() + constraints.size() + sessions.size() +
-                       sets.size() + plans.size() + discs.size() + rigs.size();
+                       sets.size() + plans.size() + discs.size() + rigs.size() + filters.size() + ruled.size();
   if (count == 0) return false;
   auto at = static_cast<size_t>(in(0, static_cast<int32_t>(count) - 1));
   if (at < rigs.size()) {
@@ -92,6 +92,20 @@ bool World::drop_any() {
              sets,
              [](const ConstraintSet& one) {
                ABI(constraint_set_destroy)
+               (one.handle);
+             },
+             at) ||
+         drop(
+             filters,
+             [](const Filter& one) {
+               ABI(filter_release)
+               (one.handle);
+             },
+             at) ||
+         drop(
+             ruled,
+             [](const auto& one) {
+               ABI(constraint_release)
                (one.handle);
              },
              at) ||

@@ -39,9 +39,9 @@ struct Builder {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   std::vector<int32_t> codes;
   std::unique_ptr<Progress> progress;
-  int64_t rows = 0;
-  int32_t attributes = 0;  // bit t: one of type t is declared
-  int32_t ids = -1;        // 1: calls give ids, 0: they do not, -1: none was made
+  int64_t rows = 0, last_rows = 0;  // of the last add
+  bool has_attributes = false;
+  int32_t ids = -1;  // 1: calls give ids, 0: they do not, -1: none was made
   enum { kOpen, kUnknown, kClosed } closed = kOpen;
 };
 
@@ -89,6 +89,14 @@ struct Lent {
 
 class World {
  public:
+  // A filter, and the index that it holds.
+  struct Filter {
+    sidbeam_filter* handle = nullptr;
+    Facts facts;
+    const sidbeam_index* index = nullptr;
+    bool has_text = false;
+  };
+
   World(const uint8_t* data, size_t size);
   World(const World&) = delete;
   ~World();
@@ -125,6 +133,8 @@ class World {
   std::vector<Builder> builders;
   std::vector<Held<sidbeam_index>> indexes;
   std::vector<Held<sidbeam_constraint>> constraints;
+  std::vector<Filter> filters;
+  std::vector<Held<sidbeam_constraint>> ruled;  // constraints with rules
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<ConstraintSet> sets;
   std::vector<sidbeam_plan*> plans;

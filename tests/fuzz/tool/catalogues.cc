@@ -180,13 +180,23 @@ Bytes bytes_of_codes(const std::vector<int32_t>& codes) {
   return bytes;
 }
 
+uint32_t crc32(const Bytes& data) {
+  uint32_t crc = ~0U;
+  for (const auto byte : data) {
+    crc ^= static_cast<unsigned char>(byte);
+    for (int bit = 0; bit < 8; ++bit) crc = (crc & 1) != 0 ? crc >> 1 ^ 0xedb88320U : crc >> 1;
+  }
+  return ~crc;
+}
+
 // What a zip file has of an array that is stored as it is: a header before it, and an entry in the directory.
 Bytes zip_entry(const char* magic, const std::string& name, const Bytes& data, size_t at) {
   const bool listed = std::strcmp(magic, "PK\1\2") == 0;
   Bytes entry(listed ? 46 : 30);
   const auto put = [&](size_t place, size_t value, size_t bytes) { std::memcpy(entry.data() + place, &value, bytes); };
-  const size_t sizes = listed ? 20 : 18;  // the sum of the data, before them, is not read
+  const size_t sizes = listed ? 20 : 18;  // behind the sum of the data
   std::memcpy(entry.data(), magic, 4);
+  put(sizes - 4, crc32(data), 4);
   put(sizes, data.size(), 4);
   put(sizes + 4, data.size(), 4);
   put(sizes + 8, name.size(), 2);

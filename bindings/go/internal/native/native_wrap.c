@@ -289,6 +289,112 @@ static inline int64_t fl_text(flat_out_bytes out, const char* text, int64_t byte
 
 #endif
 
+/* Messages in the words that the languages share: what C has as fields of structs they have as arguments. How each
+ * writes constants, functions and NULL is its own business. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_WORDS_H
+#define SIDBEAM_FLAT_WORDS_H
+
+typedef struct fl_word {
+  const char *c, *here;
+} fl_word;
+
+/* Arrays of rows, and what follows their dot: a property of the array. */
+static const fl_word fl_arrays[] = {{"rows", "logits"}, {"logits", "logits"}, {"hidden", "hidden"}, {NULL, NULL}};
+static const fl_word fl_properties[] = {{"slots", "the number of slots of "},
+                                        {"rows", "the number of rows of "},
+                                        {"columns", "the number of columns of "},
+                                        {"slot_stride", "the slot stride of "},
+                                        {"row_stride", "the row stride of "},
+                                        {"dtype", "the dtype of "},
+                                        {"device_type", "the device of "},
+                                        {"device_id", "the device number of "},
+                                        {"data", ""},
+                                        {NULL, NULL}};
+/* Structs whose fields are arguments. */
+static const fl_word fl_structs[] = {{"config", ""},  {"model_config", ""}, {"args", ""},
+                                     {"request", ""}, {"sampling", ""},     {"start", ""},
+                                     {"options", ""}, {"draws", ""},        {NULL, NULL}};
+/* Counts that come with an array, or are its shape. */
+static const fl_word fl_counts[] = {{"begin_count", "the number of begin_tokens"},
+                                    {"placeholder_count", "the number of placeholders"},
+                                    {"constraint_count", "the number of constraints"},
+                                    {"draft_count", "the number of drafts"},
+                                    {"level_count", "the number of levels"},
+                                    {"codes_count", "the number of codes"},
+                                    {"in_count", "the number of states"},
+                                    {"attribute_count", "the number of attributes"},
+                                    {"string_count", "the number of strings"},
+                                    {"width_levels", "the number of levels of widths"},
+                                    {NULL, NULL}};
+
+static inline const char* fl_find_word(const fl_word* words, const char* word, int64_t bytes) {
+  for (; words->c != NULL; ++words)
+    if ((int64_t)strlen(words->c) == bytes && memcmp(words->c, word, (size_t)bytes) == 0) return words->here;
+  return NULL;
+}
+
+static inline const char* fl_word_end(const char* at, const char* end) {
+  while (at < end && (*at == '_' || (*at >= '0' && *at <= '9') || ((*at | 32) >= 'a' && (*at | 32) <= 'z'))) ++at;
+  return at;
+}
+
+/* Text that goes on being counted where it has no room. */
+typedef struct fl_line {
+  flat_out_bytes out;
+  int64_t bytes;
+} fl_line;
+
+static inline void fl_put(fl_line* line, const char* text, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; ++i, ++line->bytes)
+    if (line->bytes < line->out.count) line->out.data[line->bytes] = text[i];
+}
+
+/* Writes the name that is [name, stop), or all of "name.field"; returns where the message goes on. */
+static inline const char* fl_put_name(fl_line* line, const char* name, const char* stop, const char* end) {
+  const char* const part = stop < end ? stop + 1 : end;
+  const char* const count = fl_find_word(fl_counts, name, stop - name);
+  if (part < end && *stop == '.' && (*part == '%' || fl_word_end(part, end) > part)) {
+    const char* const after = fl_word_end(part, end);
+    const char* const array = fl_find_word(fl_arrays, name, stop - name);
+    const char* const property = array == NULL ? NULL : fl_find_word(fl_properties, part, after - part);
+    const int is_file = after - part == 4 && memcmp(part, "json", 4) == 0;
+    if (property != NULL) {
+      fl_put(line, property, (int64_t)strlen(property));
+      fl_put(line, array, (int64_t)strlen(array));
+      return after;
+    }
+    if (!is_file && fl_find_word(fl_structs, name, stop - name) != NULL) return part;
+  }
+  if (count != NULL)
+    fl_put(line, count, (int64_t)strlen(count));
+  else
+    fl_put(line, name, stop - name);
+  return stop;
+}
+
+/* The message in these words; returns its bytes, which may be more than there is room for. What is in a path, or begins
+ * a quotation, is nobody's name. */
+static inline int64_t flat_words(flat_in_bytes message, flat_out_bytes words) {
+  fl_line line = {words, 0};
+  const char* const end = message.data + message.count;
+  char before = ' ';
+  for (const char* at = message.data; at < end;) {
+    const char* const stop = fl_word_end(at, end);
+    if (stop == at) {
+      before = *at;
+      fl_put(&line, at++, 1);
+    } else if (strchr("./'\"-", before) == NULL) {
+      at = fl_put_name(&line, at, stop, end);
+    } else {
+      fl_put(&line, at, stop - at);
+      at = stop;
+    }
+  }
+  return line.bytes;
+}
+
+#endif
+
 /* libsidbeam_runner, which is loaded when a model is first opened. See flat.h. SPDX-License-Identifier: Apache-2.0
  *
  * By name, not by linking: packages work without it, and programs without models do not load it. It lies beside
@@ -4118,7 +4224,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_8e0e26aa32d77436(void *_swig_go_0) {
+void _wrap_Swig_free_native_26feb9215e50bd55(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -4128,7 +4234,7 @@ void _wrap_Swig_free_native_8e0e26aa32d77436(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_8e0e26aa32d77436(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_26feb9215e50bd55(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4141,7 +4247,7 @@ void *_wrap_Swig_malloc_native_8e0e26aa32d77436(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4153,7 +4259,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4165,7 +4271,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4177,7 +4283,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4189,7 +4295,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4201,7 +4307,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4213,7 +4319,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4225,7 +4331,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4237,7 +4343,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4249,7 +4355,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4261,7 +4367,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4273,7 +4379,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4285,7 +4391,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_OK_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4297,7 +4403,7 @@ intgo _wrap_SIDBEAM_OK_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4309,7 +4415,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4321,7 +4427,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4333,7 +4439,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_CORRUPT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4345,7 +4451,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4357,7 +4463,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4369,7 +4475,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_COLLISION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4381,7 +4487,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_CANCELLED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4393,7 +4499,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4405,7 +4511,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4417,7 +4523,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_INTERNAL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4429,7 +4535,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4441,7 +4547,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4453,7 +4559,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4465,7 +4571,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8e0e26aa32d77436() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_8e0e26aa32d77436() {
+_goslice_ _wrap_sidbeam_version_native_26feb9215e50bd55() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4479,7 +4585,7 @@ _goslice_ _wrap_sidbeam_version_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_8e0e26aa32d77436() {
+intgo _wrap_sidbeam_abi_version_native_26feb9215e50bd55() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4490,7 +4596,7 @@ intgo _wrap_sidbeam_abi_version_native_8e0e26aa32d77436() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_8e0e26aa32d77436(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_26feb9215e50bd55(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4506,7 +4612,7 @@ _goslice_ _wrap_sidbeam_status_name_native_8e0e26aa32d77436(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_8e0e26aa32d77436() {
+_goslice_ _wrap_sidbeam_cpu_target_native_26feb9215e50bd55() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4520,7 +4626,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_8e0e26aa32d77436() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_8e0e26aa32d77436() {
+long long _wrap_FLAT_BROADCAST_native_26feb9215e50bd55() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4531,7 +4637,7 @@ long long _wrap_FLAT_BROADCAST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4543,7 +4649,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4555,7 +4661,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4567,7 +4673,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ID_I64_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4579,7 +4685,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ID_U64_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4591,7 +4697,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ID_STRING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4603,7 +4709,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4615,7 +4721,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4627,7 +4733,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4639,7 +4745,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4651,7 +4757,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4663,7 +4769,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4675,7 +4781,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4687,7 +4793,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4699,7 +4805,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4711,7 +4817,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4723,7 +4829,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4735,7 +4841,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4747,7 +4853,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4759,7 +4865,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4771,7 +4877,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4783,7 +4889,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4795,7 +4901,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4807,7 +4913,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4819,7 +4925,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4831,7 +4937,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4843,7 +4949,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4855,7 +4961,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4867,7 +4973,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4879,7 +4985,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4891,7 +4997,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4903,7 +5009,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4915,7 +5021,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4927,7 +5033,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4939,7 +5045,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4951,7 +5057,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4963,7 +5069,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4975,7 +5081,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4987,7 +5093,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4999,7 +5105,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5011,7 +5117,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5023,7 +5129,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5035,7 +5141,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5047,7 +5153,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5059,7 +5165,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5071,7 +5177,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5083,7 +5189,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5095,7 +5201,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5107,7 +5213,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5119,7 +5225,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5131,7 +5237,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5143,7 +5249,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5155,7 +5261,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5167,7 +5273,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5179,7 +5285,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5191,7 +5297,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5203,7 +5309,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5215,7 +5321,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5227,7 +5333,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5239,7 +5345,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5251,7 +5357,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5263,7 +5369,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5275,7 +5381,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5287,7 +5393,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5299,7 +5405,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5311,7 +5417,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8e0e26aa32d77436() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5323,7 +5429,28 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_8e0e26aa32d77436() {
+long long _wrap_flat_words_native_26feb9215e50bd55(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+  flat_in_bytes arg1 ;
+  flat_out_bytes arg2 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    (&arg1)->data = _swig_go_0.array;
+    (&arg1)->count = _swig_go_0.len;
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  
+  result = (int64_t)flat_words(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_RUNTIME_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5335,7 +5462,7 @@ intgo _wrap_FLAT_RUNTIME_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BUILDER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5347,7 +5474,7 @@ intgo _wrap_FLAT_BUILDER_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INDEX_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5359,7 +5486,7 @@ intgo _wrap_FLAT_INDEX_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5371,7 +5498,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SESSION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5383,7 +5510,7 @@ intgo _wrap_FLAT_SESSION_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5395,7 +5522,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5407,7 +5534,7 @@ intgo _wrap_FLAT_PLAN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DISC_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5419,7 +5546,7 @@ intgo _wrap_FLAT_DISC_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5431,7 +5558,7 @@ intgo _wrap_FLAT_MODEL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5443,7 +5570,7 @@ intgo _wrap_FLAT_RUNNER_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_EVENTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5455,7 +5582,7 @@ intgo _wrap_FLAT_EVENTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5467,7 +5594,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5479,7 +5606,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5491,7 +5618,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5503,7 +5630,7 @@ intgo _wrap_FLAT_HIDDEN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SPECULATION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5515,7 +5642,7 @@ intgo _wrap_FLAT_SPECULATION_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5527,7 +5654,7 @@ intgo _wrap_FLAT_IMPORT_native_8e0e26aa32d77436() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_8e0e26aa32d77436() {
+long long _wrap_FLAT_CLOSED_native_26feb9215e50bd55() {
   long long result;
   long long _swig_go_result;
   
@@ -5538,7 +5665,7 @@ long long _wrap_FLAT_CLOSED_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_close_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5550,7 +5677,7 @@ void _wrap_flat_close_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5565,7 +5692,7 @@ intgo _wrap_flat_is_closed_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5577,7 +5704,7 @@ void _wrap_flat_free_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -5593,7 +5720,7 @@ void _wrap_flat_view_retain_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5605,7 +5732,7 @@ void _wrap_flat_view_release_native_8e0e26aa32d77436(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -5617,7 +5744,7 @@ void _wrap_flat_check_abi_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5629,7 +5756,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_LOG_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5641,7 +5768,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_flat_log_take_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5657,7 +5784,7 @@ intgo _wrap_flat_log_take_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_8e0e26aa32d77436(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_26feb9215e50bd55(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5702,7 +5829,7 @@ flat_handle *_wrap_flat_runtime_create_native_8e0e26aa32d77436(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5751,7 +5878,7 @@ flat_handle *_wrap_flat_builder_create_native_8e0e26aa32d77436(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5772,7 +5899,7 @@ void _wrap_flat_builder_get_progress_native_8e0e26aa32d77436(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5786,7 +5913,7 @@ void _wrap_flat_builder_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5826,7 +5953,7 @@ void _wrap_flat_builder_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5871,7 +5998,7 @@ void _wrap_flat_builder_add_named_native_8e0e26aa32d77436(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5901,7 +6028,7 @@ void _wrap_flat_builder_set_metadata_native_8e0e26aa32d77436(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5924,7 +6051,7 @@ void _wrap_flat_builder_write_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5936,7 +6063,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5948,7 +6075,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5960,7 +6087,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5972,7 +6099,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5984,7 +6111,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5996,7 +6123,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ARROW_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6008,7 +6135,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_arrow_release_native_8e0e26aa32d77436(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_26feb9215e50bd55(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -6018,7 +6145,7 @@ void _wrap_flat_arrow_release_native_8e0e26aa32d77436(long long _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_MOST_ATTRIBUTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MOST_ATTRIBUTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6030,7 +6157,7 @@ intgo _wrap_FLAT_MOST_ATTRIBUTES_native_8e0e26aa32d77436() {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
+long long _wrap_flat_builder_add_arrow_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -6083,7 +6210,7 @@ long long _wrap_flat_builder_add_arrow_native_8e0e26aa32d77436(flat_handle *_swi
 }
 
 
-void _wrap_flat_arrow_inspect_native_8e0e26aa32d77436(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_26feb9215e50bd55(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -6132,7 +6259,7 @@ void _wrap_flat_arrow_inspect_native_8e0e26aa32d77436(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6144,7 +6271,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6156,7 +6283,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6168,7 +6295,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6180,7 +6307,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6192,7 +6319,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6204,7 +6331,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6216,7 +6343,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6228,7 +6355,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6240,7 +6367,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6252,7 +6379,7 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6264,7 +6391,7 @@ intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_IMPORT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6276,7 +6403,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_8e0e26aa32d77436() {
+flat_handle *_wrap_flat_import_create_native_26feb9215e50bd55() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -6289,7 +6416,7 @@ flat_handle *_wrap_flat_import_create_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_import_open_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
+void _wrap_flat_import_open_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6376,7 +6503,7 @@ void _wrap_flat_import_open_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_import_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -6402,7 +6529,7 @@ void _wrap_flat_import_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -6428,7 +6555,7 @@ long long _wrap_flat_import_text_native_8e0e26aa32d77436(flat_handle *_swig_go_0
 }
 
 
-long long _wrap_flat_import_get_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_import_get_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i32 arg3 ;
@@ -6459,7 +6586,7 @@ long long _wrap_flat_import_get_attribute_native_8e0e26aa32d77436(flat_handle *_
 }
 
 
-void _wrap_flat_import_add_to_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_add_to_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6479,7 +6606,7 @@ void _wrap_flat_import_add_to_native_8e0e26aa32d77436(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_get_progress_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6500,7 +6627,7 @@ void _wrap_flat_import_get_progress_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_import_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_import_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6514,7 +6641,7 @@ void _wrap_flat_import_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, i
 }
 
 
-long long _wrap_flat_returned_loans_native_8e0e26aa32d77436(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -6530,7 +6657,7 @@ long long _wrap_flat_returned_loans_native_8e0e26aa32d77436(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6551,7 +6678,7 @@ flat_handle *_wrap_flat_builder_finish_native_8e0e26aa32d77436(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6583,7 +6710,7 @@ flat_handle *_wrap_flat_index_open_native_8e0e26aa32d77436(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -6615,7 +6742,7 @@ flat_handle *_wrap_flat_index_open_memory_native_8e0e26aa32d77436(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6627,7 +6754,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6639,7 +6766,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6651,7 +6778,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6663,7 +6790,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6675,7 +6802,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_LONGEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6687,7 +6814,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6699,7 +6826,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_KINDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6711,7 +6838,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6723,7 +6850,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6735,7 +6862,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6747,7 +6874,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6759,7 +6886,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6771,7 +6898,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6783,7 +6910,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6795,7 +6922,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6807,7 +6934,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6819,7 +6946,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6831,7 +6958,7 @@ intgo _wrap_FLAT_INFO_CODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6843,7 +6970,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6855,7 +6982,7 @@ intgo _wrap_FLAT_INFO_NODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_INFO_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6867,7 +6994,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_index_peek_native_8e0e26aa32d77436(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6896,7 +7023,7 @@ void _wrap_flat_index_peek_native_8e0e26aa32d77436(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6922,7 +7049,7 @@ void _wrap_flat_index_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6940,7 +7067,7 @@ void _wrap_flat_index_verify_native_8e0e26aa32d77436(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6963,7 +7090,7 @@ void _wrap_flat_index_write_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6987,7 +7114,7 @@ long long _wrap_flat_index_bytes_native_8e0e26aa32d77436(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7020,7 +7147,7 @@ void _wrap_flat_index_get_section_native_8e0e26aa32d77436(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7053,7 +7180,7 @@ void _wrap_flat_index_get_metadata_native_8e0e26aa32d77436(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7077,7 +7204,7 @@ long long _wrap_flat_index_codebook_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -7110,7 +7237,7 @@ void _wrap_flat_index_sids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7143,7 +7270,7 @@ void _wrap_flat_index_find_sids_native_8e0e26aa32d77436(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -7169,7 +7296,7 @@ void _wrap_flat_index_ordinals_native_8e0e26aa32d77436(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -7203,7 +7330,7 @@ long long _wrap_flat_index_children_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7231,7 +7358,7 @@ void _wrap_flat_index_upload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7254,7 +7381,7 @@ void _wrap_flat_index_get_upload_native_8e0e26aa32d77436(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7272,7 +7399,7 @@ void _wrap_flat_index_unload_native_8e0e26aa32d77436(flat_handle *_swig_go_0, in
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7284,7 +7411,7 @@ intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7296,7 +7423,7 @@ intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7308,7 +7435,7 @@ intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_CODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ATTRIBUTE_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7320,7 +7447,7 @@ intgo _wrap_FLAT_ATTRIBUTE_CODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7332,7 +7459,7 @@ intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7344,7 +7471,7 @@ intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7356,7 +7483,7 @@ intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_builder_declare_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_declare_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -7381,7 +7508,7 @@ void _wrap_flat_builder_declare_attribute_native_8e0e26aa32d77436(flat_handle *_
 }
 
 
-void _wrap_flat_builder_set_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_builder_set_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -7446,7 +7573,7 @@ void _wrap_flat_builder_set_attribute_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_attribute_count_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_flat_index_attribute_count_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   int64_t result;
@@ -7465,7 +7592,7 @@ long long _wrap_flat_index_attribute_count_native_8e0e26aa32d77436(flat_handle *
 }
 
 
-long long _wrap_flat_index_get_attribute_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_flat_index_get_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7501,7 +7628,7 @@ long long _wrap_flat_index_get_attribute_native_8e0e26aa32d77436(flat_handle *_s
 }
 
 
-void _wrap_flat_index_attribute_integers_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_index_attribute_integers_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7533,7 +7660,7 @@ void _wrap_flat_index_attribute_integers_native_8e0e26aa32d77436(flat_handle *_s
 }
 
 
-void _wrap_flat_index_attribute_numbers_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_index_attribute_numbers_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7565,7 +7692,7 @@ void _wrap_flat_index_attribute_numbers_native_8e0e26aa32d77436(flat_handle *_sw
 }
 
 
-void _wrap_flat_index_attribute_lists_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_attribute_lists_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7602,7 +7729,7 @@ void _wrap_flat_index_attribute_lists_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_attribute_strings_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_index_attribute_strings_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7637,7 +7764,7 @@ long long _wrap_flat_index_attribute_strings_native_8e0e26aa32d77436(flat_handle
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7658,7 +7785,7 @@ flat_handle *_wrap_flat_builder_plan_native_8e0e26aa32d77436(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_8e0e26aa32d77436(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_26feb9215e50bd55(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7688,7 +7815,7 @@ flat_handle *_wrap_flat_plan_estimate_native_8e0e26aa32d77436(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_EXACT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7700,7 +7827,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7712,7 +7839,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7724,7 +7851,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7736,7 +7863,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7748,7 +7875,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7760,7 +7887,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7772,7 +7899,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_PLAN_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7784,7 +7911,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_plan_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7805,7 +7932,7 @@ void _wrap_flat_plan_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7838,7 +7965,7 @@ void _wrap_flat_plan_get_section_native_8e0e26aa32d77436(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7859,7 +7986,7 @@ flat_handle *_wrap_flat_constraint_create_native_8e0e26aa32d77436(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7871,7 +7998,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7883,7 +8010,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7895,7 +8022,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7907,7 +8034,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7919,7 +8046,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7931,7 +8058,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7943,7 +8070,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7969,7 +8096,7 @@ void _wrap_flat_constraint_get_info_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7992,7 +8119,7 @@ void _wrap_flat_index_item_rows_native_8e0e26aa32d77436(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -8034,7 +8161,7 @@ void _wrap_flat_index_items_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8060,7 +8187,7 @@ void _wrap_flat_index_item_ordinals_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8091,7 +8218,7 @@ void _wrap_flat_index_item_ids_native_8e0e26aa32d77436(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8120,7 +8247,7 @@ long long _wrap_flat_index_item_names_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -8148,7 +8275,7 @@ long long _wrap_flat_index_find_item_native_8e0e26aa32d77436(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -8208,7 +8335,7 @@ flat_handle *_wrap_flat_session_create_native_8e0e26aa32d77436(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8299,7 +8426,7 @@ void _wrap_flat_session_start_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -8368,7 +8495,7 @@ void _wrap_flat_session_step_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8406,7 +8533,7 @@ long long _wrap_flat_session_children_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8418,7 +8545,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8430,7 +8557,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8442,7 +8569,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8454,7 +8581,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8466,7 +8593,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8478,7 +8605,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_STATES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8490,7 +8617,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8502,7 +8629,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8514,7 +8641,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8526,7 +8653,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8538,7 +8665,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8550,7 +8677,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8562,7 +8689,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8574,7 +8701,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8586,7 +8713,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8598,7 +8725,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_session_get_beams_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8619,7 +8746,7 @@ void _wrap_flat_session_get_beams_native_8e0e26aa32d77436(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -8642,7 +8769,7 @@ void _wrap_flat_session_fetch_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8703,7 +8830,7 @@ void _wrap_flat_session_get_items_native_8e0e26aa32d77436(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8728,7 +8855,7 @@ void _wrap_flat_session_stop_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_STATS_STEPS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8740,7 +8867,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8752,7 +8879,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8764,7 +8891,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8776,7 +8903,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8788,7 +8915,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8800,7 +8927,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8812,7 +8939,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_session_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8833,7 +8960,7 @@ void _wrap_flat_session_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_COUNTERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8845,7 +8972,7 @@ intgo _wrap_FLAT_COUNTERS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8857,7 +8984,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8886,7 +9013,7 @@ long long _wrap_flat_session_get_counters_native_8e0e26aa32d77436(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -8933,7 +9060,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_8e0e26aa32d77436(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -8975,7 +9102,7 @@ void _wrap_flat_constraint_set_prefixes_native_8e0e26aa32d77436(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9020,7 +9147,7 @@ void _wrap_flat_constraint_set_advance_native_8e0e26aa32d77436(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9066,7 +9193,7 @@ void _wrap_flat_constraint_set_mask_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9103,7 +9230,7 @@ void _wrap_flat_constraint_set_bitmask_native_8e0e26aa32d77436(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9168,7 +9295,7 @@ void _wrap_flat_constraint_set_topk_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9266,7 +9393,7 @@ void _wrap_flat_constraint_set_sample_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9301,7 +9428,7 @@ flat_handle *_wrap_flat_disc_create_native_8e0e26aa32d77436(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9325,7 +9452,7 @@ long long _wrap_flat_disc_next_native_8e0e26aa32d77436(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -9363,7 +9490,7 @@ void _wrap_flat_disc_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -9414,7 +9541,7 @@ void _wrap_flat_disc_get_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_EVENT_END_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9426,7 +9553,7 @@ intgo _wrap_FLAT_EVENT_END_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_EVENT_DONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9438,7 +9565,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9450,7 +9577,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_TAG_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9462,7 +9589,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9474,7 +9601,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_STATUS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9486,7 +9613,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9498,7 +9625,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9510,7 +9637,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9522,7 +9649,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9534,7 +9661,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9546,7 +9673,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_BATCH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9558,7 +9685,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9570,7 +9697,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9582,7 +9709,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9594,7 +9721,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9606,7 +9733,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RESULT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9618,7 +9745,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_TAG_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9630,7 +9757,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9642,7 +9769,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9654,7 +9781,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9666,7 +9793,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9678,7 +9805,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9690,7 +9817,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9702,7 +9829,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9714,7 +9841,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9726,7 +9853,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9738,7 +9865,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_MAP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9750,7 +9877,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9762,7 +9889,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9774,7 +9901,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9786,7 +9913,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_EVENT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9798,7 +9925,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_flat_events_next_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9822,7 +9949,7 @@ intgo _wrap_flat_events_next_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9842,7 +9969,7 @@ void _wrap_flat_adjust_answer_native_8e0e26aa32d77436(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_8e0e26aa32d77436(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_26feb9215e50bd55(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -9871,7 +9998,7 @@ void _wrap_flat_result_take_native_8e0e26aa32d77436(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_8e0e26aa32d77436(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_26feb9215e50bd55(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9910,7 +10037,7 @@ flat_handle *_wrap_flat_model_open_native_8e0e26aa32d77436(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9922,7 +10049,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9934,7 +10061,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9946,7 +10073,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_HEADS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9958,7 +10085,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9970,7 +10097,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9982,7 +10109,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9994,7 +10121,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10006,7 +10133,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10018,7 +10145,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10030,7 +10157,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10042,7 +10169,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10054,7 +10181,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10066,7 +10193,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_model_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -10092,7 +10219,7 @@ void _wrap_flat_model_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10104,7 +10231,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10116,7 +10243,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10128,7 +10255,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10140,7 +10267,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10152,7 +10279,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10164,7 +10291,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_LANES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10176,7 +10303,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10188,7 +10315,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10200,7 +10327,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10212,7 +10339,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10224,7 +10351,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10236,7 +10363,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10248,7 +10375,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10260,7 +10387,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10272,7 +10399,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_MODE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10284,7 +10411,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10296,7 +10423,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10308,7 +10435,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10320,7 +10447,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10393,7 +10520,7 @@ flat_handle *_wrap_flat_runner_create_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -10414,7 +10541,7 @@ flat_handle *_wrap_flat_runner_events_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10463,7 +10590,7 @@ void _wrap_flat_runner_run_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10510,7 +10637,7 @@ long long _wrap_flat_runner_submit_native_8e0e26aa32d77436(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10528,7 +10655,7 @@ void _wrap_flat_runner_cancel_native_8e0e26aa32d77436(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_8e0e26aa32d77436(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10549,7 +10676,7 @@ intgo _wrap_flat_runner_drain_native_8e0e26aa32d77436(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10561,7 +10688,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10573,7 +10700,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10585,7 +10712,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10597,7 +10724,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10609,7 +10736,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10621,7 +10748,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10633,7 +10760,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10645,7 +10772,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10657,7 +10784,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10669,7 +10796,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10681,7 +10808,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10693,7 +10820,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10705,7 +10832,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10717,7 +10844,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10729,7 +10856,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10741,7 +10868,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10753,7 +10880,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10765,7 +10892,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10777,7 +10904,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10789,7 +10916,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10801,7 +10928,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10813,7 +10940,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10825,7 +10952,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10837,7 +10964,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10849,7 +10976,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10870,7 +10997,7 @@ void _wrap_flat_runner_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10886,7 +11013,7 @@ void _wrap_flat_runner_close_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10898,7 +11025,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10910,7 +11037,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10922,7 +11049,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10934,7 +11061,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10946,7 +11073,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10958,7 +11085,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10970,7 +11097,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10982,7 +11109,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10994,7 +11121,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11006,7 +11133,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11018,7 +11145,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11030,7 +11157,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_8e0e26aa32d77436() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_8e0e26aa32d77436(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -11054,7 +11181,7 @@ flat_handle *_wrap_flat_draft_head_open_native_8e0e26aa32d77436(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -11088,7 +11215,7 @@ long long _wrap_flat_draft_head_get_info_native_8e0e26aa32d77436(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_8e0e26aa32d77436(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -11136,7 +11263,7 @@ void _wrap_flat_draft_head_write_native_8e0e26aa32d77436(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11179,7 +11306,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_8e0e26aa32d77436(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -11254,7 +11381,7 @@ void _wrap_flat_draft_decoder_run_native_8e0e26aa32d77436(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_START_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11266,7 +11393,7 @@ intgo _wrap_FLAT_DRAFT_START_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11278,7 +11405,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFT_RUN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11290,7 +11417,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11302,7 +11429,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11314,7 +11441,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11326,7 +11453,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11338,7 +11465,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11350,7 +11477,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11362,7 +11489,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -11421,7 +11548,7 @@ void _wrap_flat_draft_decoder_enqueue_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_8e0e26aa32d77436(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_26feb9215e50bd55(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11465,7 +11592,7 @@ flat_handle *_wrap_flat_output_layer_create_native_8e0e26aa32d77436(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -11494,7 +11621,7 @@ flat_handle *_wrap_flat_hidden_create_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_8e0e26aa32d77436(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -11558,7 +11685,7 @@ void _wrap_flat_hidden_step_native_8e0e26aa32d77436(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11570,7 +11697,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11582,7 +11709,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11594,7 +11721,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11606,7 +11733,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11618,7 +11745,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11630,7 +11757,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11642,7 +11769,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11654,7 +11781,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11666,7 +11793,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -11692,7 +11819,7 @@ void _wrap_flat_hidden_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_8e0e26aa32d77436(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11725,7 +11852,7 @@ flat_handle *_wrap_flat_speculation_create_native_8e0e26aa32d77436(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -11751,7 +11878,7 @@ long long _wrap_flat_speculation_begin_native_8e0e26aa32d77436(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_DEPTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11763,7 +11890,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11775,7 +11902,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11787,7 +11914,7 @@ intgo _wrap_FLAT_TREE_NODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11799,7 +11926,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11811,7 +11938,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11823,7 +11950,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11835,7 +11962,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_TOKENS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11847,7 +11974,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11859,7 +11986,7 @@ intgo _wrap_FLAT_TREE_CODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11871,7 +11998,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_PARENTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11883,7 +12010,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_PLACES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11895,7 +12022,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11907,7 +12034,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11919,7 +12046,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11931,7 +12058,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_TREE_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11943,7 +12070,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11964,7 +12091,7 @@ void _wrap_flat_speculation_get_tree_native_8e0e26aa32d77436(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -11980,7 +12107,7 @@ void _wrap_flat_speculation_add_native_8e0e26aa32d77436(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -12003,7 +12130,7 @@ void _wrap_flat_speculation_get_mask_native_8e0e26aa32d77436(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -12046,7 +12173,7 @@ void _wrap_flat_speculation_verify_native_8e0e26aa32d77436(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12058,7 +12185,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12070,7 +12197,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12082,7 +12209,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12094,7 +12221,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12106,7 +12233,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12118,7 +12245,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -12139,7 +12266,7 @@ void _wrap_flat_speculation_get_stats_native_8e0e26aa32d77436(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -12175,7 +12302,7 @@ void _wrap_flat_relaxed_draw_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12187,7 +12314,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12199,7 +12326,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12211,7 +12338,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_8e0e26aa32d77436() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_8e0e26aa32d77436() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -12223,7 +12350,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_8e0e26aa32d77436() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_8e0e26aa32d77436(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;

@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from typing import Callable, Union
 
+from . import _native
+
 #: What C calls otherwise than Python, after its structs' names are gone or where they must be known.
 _RENAMED = {
-    "begin_count": "the number of begin_tokens",
-    "placeholder_count": "the number of placeholders",
-    "constraint_count": "the number of constraints",
-    "draft_count": "the number of drafts",
     "device_type": "device",
     "device_id": "the device's number",
     "map_codes": "maps",
@@ -27,28 +25,11 @@ _RENAMED = {
     "top_ps": "top_p",
     "noise_scales": "noise_scale",
     "level_prefix": "levels",
-    "level_count": "the number of levels",
-    "in_count": "the number of states",
-    "attribute_count": "the number of attributes",
-    "all_attributes": "attributes=True",
-    "string_count": "the number of strings",
     "words_per_row": "words",
-    "width_levels": "the number of levels of widths",
     "draw_stride": "the number of columns of draws",
 }
 
-#: of arrays of rows: what follows the dot, as a property of the array
-_PROPERTIES = {
-    "slots": "the number of slots of",
-    "rows": "the number of rows of",
-    "columns": "the number of columns of",
-    "slot_stride": "the slot stride of",
-    "row_stride": "the row stride of",
-    "dtype": "the dtype of",
-    "device_type": "the device of",
-    "device_id": "the device number of",
-    "data": "",
-}
+#: What an array of rows is called here.
 _ARRAYS = {"rows": "logits", "logits": "logits", "hidden": "hidden"}
 
 #: Families of constants, and their enumerations here.
@@ -59,14 +40,6 @@ _FAMILIES = {
     "VERIFY": "Verify",
 }
 
-
-def _property(match: re.Match[str]) -> str:
-    if match[2] not in _PROPERTIES:
-        return match[0]
-    return f"{_PROPERTIES[match[2]]} {_ARRAYS[match[1]]}".lstrip()
-
-
-_STRUCTS = "config|model_config|args|request|sampling|start|options|draws"
 
 # In this order. The first ones are whole messages, which get a mend; the rest are words. The last word of a path or of
 # a quotation is left alone, and so are the files of a model (config.json).
@@ -172,8 +145,13 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
         (r"\bNORMALIZE_([A-Z]+)\b", lambda match: f'normalization "{match[1].lower()}"'),
         (r"\bsidbeam_([a-z]+)_([a-z_]+)\(\)", lambda match: f"{match[1].capitalize()}.{match[2]}()"),
         (r"\bthe slots of the call \(or 0 and a row_map\)", "the slots of the call"),
-        (r"(?<![\w./'\"-])(rows|logits|hidden)\.(\w+)", _property),
-        (rf"(?<![\w./'\"-])(?:{_STRUCTS})\.(?=[\w%])(?!json\b)", ""),
+    )
+)
+
+# After the native layer has taken the names of structs away.
+_LATER: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
         (r"\bNULL\b", "None"),
         (r"\b(" + "|".join(_RENAMED) + r")\b", lambda match: _RENAMED[match[1]]),
         (r"\bis not (VALID|TRIE|SEARCH)\b", lambda match: f'is not "{match[1].lower()}"'),
@@ -186,4 +164,14 @@ def in_python(message: str) -> str:
     """The message with Python's names, and with a mend where a frequent mistake has one."""
     for pattern, replacement in _RULES:
         message = pattern.sub(replacement, message)
+    message = _shared_words(message)
+    for pattern, replacement in _LATER:
+        message = pattern.sub(replacement, message)
     return message
+
+
+def _shared_words(message: str) -> str:
+    """What the native layer says to all languages: arguments for fields of structs."""
+    text = message.encode(errors="replace")
+    words = bytearray(3 * len(text) + 64)
+    return words[: _native.flat_words(text, words)].decode(errors="replace")

@@ -163,6 +163,47 @@ typedef struct sidbeam_api {
   sidbeam_status (*index_items)(const sidbeam_index* index, const int64_t* ordinals, int64_t count,
       int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets, int32_t* truncated,
       sidbeam_error* err);
+  sidbeam_status (*index_get_attribute)(
+      const sidbeam_index* index, int64_t i, sidbeam_attribute_info* out, sidbeam_error* err);
+  sidbeam_status (*index_find_attribute)(
+      const sidbeam_index* index, const char* name, int64_t* attribute, sidbeam_error* err);
+  sidbeam_status (*index_attribute_integers)(const sidbeam_index* index, int64_t attribute, int64_t item_row,
+      int64_t count, int64_t* values, uint8_t* valid, sidbeam_error* err);
+  sidbeam_status (*index_attribute_numbers)(const sidbeam_index* index, int64_t attribute, int64_t item_row,
+      int64_t count, float* values, uint8_t* valid, sidbeam_error* err);
+  sidbeam_status (*index_attribute_lists)(const sidbeam_index* index, int64_t attribute, int64_t item_row,
+      int64_t count, int64_t* offsets, int64_t capacity, int64_t* codes, uint8_t* valid, sidbeam_error* err);
+  sidbeam_status (*index_attribute_string)(const sidbeam_index* index, int64_t attribute, int64_t code,
+      const char** text, int64_t* bytes, sidbeam_error* err);
+  sidbeam_status (*builder_declare_attribute)(
+      sidbeam_builder* builder, const char* name, int32_t type, sidbeam_error* err);
+  sidbeam_status (*builder_set_attribute)(
+      sidbeam_builder* builder, const sidbeam_attribute_column* column, int64_t count, sidbeam_error* err);
+  sidbeam_status (*filter_from_items)(
+      sidbeam_index* index, const sidbeam_item_list* items, int64_t* unknown, sidbeam_filter** out, sidbeam_error* err);
+  sidbeam_status (*filter_from_rows)(
+      sidbeam_index* index, const sidbeam_row_set* rows, sidbeam_filter** out, sidbeam_error* err);
+  sidbeam_status (*filter_from_term)(
+      sidbeam_index* index, const sidbeam_term* term, sidbeam_filter** out, sidbeam_error* err);
+  sidbeam_status (*filter_parse)(
+      sidbeam_index* index, const char* text, int64_t bytes, sidbeam_filter** out, sidbeam_error* err);
+  sidbeam_status (*filter_text)(
+      const sidbeam_filter* filter, int64_t capacity, char* text, int64_t* bytes, sidbeam_error* err);
+  sidbeam_status (*filter_combine)(
+      int32_t op, sidbeam_filter* const* filters, int64_t count, sidbeam_filter** out, sidbeam_error* err);
+  sidbeam_status (*filter_update)(sidbeam_filter* filter, const sidbeam_item_list* items, const uint8_t* allowed,
+      int64_t* unknown, sidbeam_filter** out, sidbeam_error* err);
+  sidbeam_status (*filter_prepare)(const sidbeam_filter* filter, sidbeam_error* err);
+  sidbeam_status (*filter_get_info)(const sidbeam_filter* filter, sidbeam_filter_info* out, sidbeam_error* err);
+  sidbeam_status (*filter_rows)(
+      const sidbeam_filter* filter, const uint64_t** bits, int64_t* words, sidbeam_error* err);
+  void (*filter_retain)(sidbeam_filter* filter);
+  void (*filter_release)(sidbeam_filter* filter);
+  sidbeam_status (*constraint_exclude)(
+      sidbeam_constraint* constraint, const sidbeam_item_list* excluded, sidbeam_constraint** out, sidbeam_error* err);
+  sidbeam_status (*constraint_items)(const sidbeam_constraint* constraint, const int64_t* ordinals, int64_t count,
+      int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets, int32_t* truncated,
+      sidbeam_error* err);
 } sidbeam_api;
 
 /* The table for an ABI version, which is the SIDBEAM_ABI_VERSION that the host was compiled with. Static storage, never

@@ -72,9 +72,10 @@ struct ArrowArrayStream {
  * an item has several; or a column per level, named by `levels` or by a prefix and a number. A stream of arrays that
  * are no structs is a column of SIDs.
  *
- * Codes are integers of any type, or floats that are whole. Items are integers of any type, or, with id_type STRING,
- * text (string, large string, string view, binary), directly or in a dictionary. Priorities are integers. Tokens as
- * text ("<a_12>") are not read here: their families and numbers are the business of the importers.
+ * Codes are integers of any type, or floats that are whole. Items and priorities are so too, but floats only below 2^53
+ * (f32: 2^24), from where on they do not tell neighbours apart; with id_type STRING, items are text (string, large
+ * string, string view, binary), of valid UTF-8. Items may come in a dictionary. Tokens as text ("<a_12>") are not read
+ * here: their families and numbers are the business of the importers.
  *
  * A null among the codes is an error, except behind the last code of a SID where lengths vary. (NaN counts as null.) A
  * null in the place of a SID, an item or a priority is an error. */

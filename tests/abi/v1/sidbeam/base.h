@@ -45,7 +45,8 @@ extern "C" {
  *   beam        one of the M hypotheses of a request: a prefix and its score
  *   slot        place of one request in a session; it has M beams
  *   logits row  the model's output for one beam: `columns` elements, among them those of a level's codes
- *   constraint  what a beam must stay inside: the SIDs of an index
+ *   filter      a set of item rows of an index
+ *   constraint  what a beam must stay inside: the SIDs of an index, or of those of its items that rules allow
  * Levels, codes, slots, beams and their numbers are int32_t; ordinals, item rows, array lengths and bytes int64_t. */
 
 enum {
@@ -124,7 +125,7 @@ SIDBEAM_API const char* sidbeam_cpu_target(void);
 
 /* Handles. Each is opaque:
  *   runtime             immutable: share freely, release from any thread.
- *   index, constraint   immutable, reference-counted: share freely, retain and release from any thread.
+ *   index, filter, constraint    immutable, reference-counted: share freely, retain and release from any thread.
  *   constraint_set      immutable: many threads may use it, one destroys it.
  *   plan                immutable: many threads may read it, one destroys it.
  *   builder, session, disc, speculation    one thread at a time, any thread.
@@ -133,6 +134,7 @@ typedef struct sidbeam_runtime sidbeam_runtime;
 typedef struct sidbeam_builder sidbeam_builder;
 typedef struct sidbeam_plan sidbeam_plan;
 typedef struct sidbeam_index sidbeam_index;
+typedef struct sidbeam_filter sidbeam_filter;
 typedef struct sidbeam_constraint sidbeam_constraint;
 typedef struct sidbeam_constraint_set sidbeam_constraint_set;
 typedef struct sidbeam_session sidbeam_session;

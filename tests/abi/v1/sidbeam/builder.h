@@ -82,6 +82,30 @@ typedef struct sidbeam_plan_info {
 #define SIDBEAM_PLAN_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_plan_info), 0, 0, 0, 0, 0, 0, 0, NULL }
 
+/* Values of one attribute for the rows of an add; sidbeam_builder_set_attribute(). Of the arrays of values those are
+ * read that its type needs. Nothing is read of a row that is null. */
+typedef struct sidbeam_attribute_column {
+  uint32_t struct_size; /* sizeof(sidbeam_attribute_column) */
+  const char* name;     /* of the attribute */
+  /* Which rows have a value, at most one of them; both NULL: all. */
+  const uint8_t* valid;      /* [count] bytes, 0: null */
+  const uint8_t* valid_bits; /* [ceil(count / 8)] bits, 0: null, the lowest first (Arrow's order) */
+  const int64_t* integers;   /* [count] of I64 */
+  const float* numbers;      /* [count] of F32; NaN is refused; -0 becomes 0 */
+  const uint8_t* bools;      /* [count] of BOOL; 0: false */
+  /* STRING and STRING_LIST: string i is text[offsets[i] .. offsets[i+1]), of valid UTF-8; offsets rises. The value of
+   * row i is string i; with `lists`, which STRING_LIST needs, it is strings lists[i] .. lists[i+1], of which the first
+   * of equal ones stays. With codes, [count] or [lists[count]], the strings are a dictionary instead, of string_count
+   * entries: value i is string codes[i]. */
+  const char* text;
+  const int64_t* offsets; /* [strings + 1] */
+  const int64_t* lists;   /* [count + 1], rising from 0 or more */
+  const int64_t* codes;
+  int64_t string_count; /* with codes; otherwise not read */
+} sidbeam_attribute_column;
+#define SIDBEAM_ATTRIBUTE_COLUMN_INIT \
+  { (uint32_t)sizeof(sidbeam_attribute_column), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+
 /* Makes an empty builder, for one thread at a time. It holds a reference to the runtime.
  * Errors: INVALID_ARGUMENT (levels, codes, kinds ... with the value and what was expected), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_create(
@@ -99,6 +123,20 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add(sidbeam_builder
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add_named(sidbeam_builder* builder, const int32_t* codes,
     const int32_t* lengths, int64_t count, const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities,
     sidbeam_error* err);
+/* Declares an attribute of the items, SIDBEAM_ATTRIBUTE_*, before the first add; in any order, up to 256. A name has 1
+ * to 128 bytes of UTF-8 without control characters.
+ * Errors: INVALID_ARGUMENT (name, type, a name that is there already), BAD_STATE after an add. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_declare_attribute(
+    sidbeam_builder* builder, const char* name, int32_t type, sidbeam_error* err);
+/* Gives the rows of the last add (of any kind), which were `count`, the values of an attribute, and copies them. Rows
+ * that are given none are null. Attributes belong to the pair: where identical (SID, item) pairs merge, null gives way
+ * to a value, and two values that differ make plan, write and finish fail with INVALID_ARGUMENT, naming attribute, item
+ * and rows; an item under several SIDs may have another value under each.
+ * Errors: INVALID_ARGUMENT with attribute, row and what was expected (a name that was not declared, another count, a
+ * row that has a value already, NaN, text that is not UTF-8, offsets and codes out of range), BAD_STATE after plan,
+ * write or finish, OUT_OF_MEMORY. On an error the rows have no value of this attribute. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_attribute(
+    sidbeam_builder* builder, const sidbeam_attribute_column* column, int64_t count, sidbeam_error* err);
 /* Keeps a key and a value (UTF-8, NUL-terminated, copied) in the file; a key given again replaces. Metadata is sorted
  * by key. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_set_metadata(
@@ -109,7 +147,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_plan(
     sidbeam_builder* builder, sidbeam_plan** out, sidbeam_error* err);
 /* Expected sizes for `sids` distinct SIDs drawn uniformly, one item each, without building anything. With variable
  * length, all count as of full length. peak_bytes assumes that ids come with the pairs and that prefixes spread evenly;
- * it leaves out the bytes of string ids. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes allow). */
+ * it leaves out attributes and the bytes of string ids. Errors: INVALID_ARGUMENT (config, or more SIDs than the codes
+ * allow). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_estimate(
     const sidbeam_builder_config* config, int64_t sids, sidbeam_plan** out, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_plan_get_info(

@@ -66,9 +66,14 @@ typedef struct sidbeam_index_info {
   /* SIDBEAM_VERIFY_*, the depth to which this index was found sound: when it was opened or, if that was deeper, by
    * sidbeam_index_verify since. FULL for one that a builder finished; HEADER from sidbeam_index_peek. */
   int32_t verified;
+  char attribute_digest[33]; /* XXH3-128 of the attributes' names, types and values; zeros where there are none */
+  int64_t attribute_count;   /* columns of values by item row; see sidbeam_index_get_attribute() */
 } sidbeam_index_info;
-#define SIDBEAM_INDEX_INFO_INIT \
-  { (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0 }
+#define SIDBEAM_INDEX_INFO_INIT                                                                                     \
+  {                                                                                                                 \
+    (uint32_t)sizeof(sidbeam_index_info), 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, \
+        {0}, 0                                                                                                      \
+  }
 
 typedef struct sidbeam_section_info {
   uint32_t struct_size; /* sizeof(sidbeam_section_info), set by the caller */
@@ -166,8 +171,58 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_item_id(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_item(const sidbeam_index* index, int64_t id,
     const char* name, int64_t bytes, int64_t from_item_row, int64_t* item_row, sidbeam_error* err);
 
-/* An index on a CUDA device: a copy of the sections that decoding reads (never item ids or names), shared by all
- * sessions and constraint sets on that device. */
+/* Attributes: columns of values by item row, by which filters choose items (the builder is given them, and the file
+ * keeps them). An attribute is one of info.attribute_count, in the order of their names. A row may be null in any. */
+enum {
+  SIDBEAM_ATTRIBUTE_I64 = 1,        /* integers */
+  SIDBEAM_ATTRIBUTE_F32 = 2,        /* numbers, never NaN */
+  SIDBEAM_ATTRIBUTE_BOOL = 3,       /* 0 or 1 */
+  SIDBEAM_ATTRIBUTE_STRING = 4,     /* text in UTF-8 */
+  SIDBEAM_ATTRIBUTE_STRING_LIST = 5 /* distinct texts in an order, or none (which is not null): an item's categories */
+};
+
+typedef struct sidbeam_attribute_info {
+  uint32_t struct_size; /* sizeof(sidbeam_attribute_info), set by the caller */
+  int32_t type;         /* SIDBEAM_ATTRIBUTE_* */
+  const char* name;     /* UTF-8, NUL-terminated; valid until the index goes */
+  int64_t nulls;        /* item rows without a value */
+  int64_t distinct;     /* different values (of lists: strings in them); -1 for I64 and F32, where nobody counts them */
+  int64_t codes;        /* strings of all lists, of STRING_LIST; otherwise 0 */
+  /* The least and greatest values of I64 and BOOL, and of F32; 0 where there are none. */
+  int64_t least, greatest;
+  double least_number, greatest_number;
+} sidbeam_attribute_info;
+#define SIDBEAM_ATTRIBUTE_INFO_INIT \
+  { (uint32_t)sizeof(sidbeam_attribute_info), 0, NULL, 0, 0, 0, 0, 0, 0, 0 }
+
+/* Attribute i, 0 <= i < info.attribute_count. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_get_attribute(
+    const sidbeam_index* index, int64_t i, sidbeam_attribute_info* out, sidbeam_error* err);
+/* The number of the attribute of this name, or -1. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_find_attribute(
+    const sidbeam_index* index, const char* name, int64_t* attribute, sidbeam_error* err);
+/* Values of item rows [item_row, item_row + count). valid [count], which may be NULL, gets 1, or 0 where a row is null,
+ * and its value is then 0, its list empty. Of I64 and BOOL the values themselves; of STRING codes: the number of the
+ * row's string in the attribute's dictionary, where the strings are sorted by bytes. In a damaged index a code may be
+ * of no string. Errors: INVALID_ARGUMENT (an attribute of another type, rows that are not there). */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_integers(const sidbeam_index* index,
+    int64_t attribute, int64_t item_row, int64_t count, int64_t* values, uint8_t* valid, sidbeam_error* err);
+/* The same of F32. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_numbers(const sidbeam_index* index,
+    int64_t attribute, int64_t item_row, int64_t count, float* values, uint8_t* valid, sidbeam_error* err);
+/* The same of STRING_LIST: the codes of row item_row + i are codes[offsets[i] .. offsets[i+1]). offsets [count + 1],
+ * none above info.codes; codes [capacity], or NULL with any capacity: only the offsets. Errors: also INVALID_ARGUMENT
+ * for a capacity below offsets[count], which is then written all the same. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_lists(const sidbeam_index* index,
+    int64_t attribute, int64_t item_row, int64_t count, int64_t* offsets, int64_t capacity, int64_t* codes,
+    uint8_t* valid, sidbeam_error* err);
+/* The string of a code, 0 <= code < info.distinct: *text, not NUL-terminated, of *bytes bytes, valid until the index
+ * goes. Only of STRING and STRING_LIST. */
+SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_index_attribute_string(
+    const sidbeam_index* index, int64_t attribute, int64_t code, const char** text, int64_t* bytes, sidbeam_error* err);
+
+/* An index on a CUDA device: a copy of the sections that decoding reads (never item ids, names or attributes), shared
+ * by all sessions and constraint sets on that device. */
 typedef struct sidbeam_upload_config {
   uint32_t struct_size; /* sizeof(sidbeam_upload_config) */
   int32_t device_id;

@@ -107,7 +107,9 @@ typedef struct sidbeam_model_info {
  *
  * A folder with adapter_config.json and adapter_model.safetensors is that of a LoRA adapter (PEFT), which is merged
  * with the model that it changes: that of config.base, or the same folder's, or one beside the folder that is called as
- * the last part of base_model_name_or_path.
+ * the last part of base_model_name_or_path. Taken are ranks and alphas by pattern (names, no regular expressions),
+ * rslora, biases, modules_to_save, and layers of embedding and output unless they are one tensor (tied, or a T5's):
+ * there PEFT's own results differ with the way that they are had. Other forms (DoRA, PiSSA and more) are refused.
  *
  * All weights must be finite, and in the type in which they are held: others, which would give scores to some requests
  * and none to others, or pass for 8-bit integers, are refused. A mixture of experts (qwen3_moe) is another family: its

@@ -66,8 +66,8 @@ public final class Builder extends NativeObject {
   }
 
   /**
-   * Declares an attribute of the items, before the first pairs. One that is declared already, of the same type, stays as
-   * it is.
+   * Declares an attribute of the items, before the first pairs. One that is declared already, of the same type, stays
+   * as it is.
    *
    * @param name 1 to 128 bytes of UTF-8
    * @param type what it holds

@@ -73,7 +73,7 @@ public final class DraftDecoder extends NativeObject {
     Rows rows = Buffers.given(hidden, "hidden");
     Constraint[] constraints = Constraint.of(catalogues);
     if (rows.slots < 1 || rows.slots > requests) {
-      throw SidbeamException.invalid("hidden.slots is " + rows.slots + ", expected 1.." + requests);
+      throw SidbeamException.invalid("the number of slots of hidden is " + rows.slots + ", expected 1.." + requests);
     }
     int count = (int) rows.slots;
     int all = Math.multiplyExact(count, beams);

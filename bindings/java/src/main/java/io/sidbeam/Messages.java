@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package io.sidbeam;
 
+import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.regex.MatchResult;
 import java.util.regex.Matcher;
@@ -25,7 +26,11 @@ final class Messages {
   private Messages() {}
 
   static String inJava(String message) {
-    return C_WORDS.matcher(message).replaceAll(found -> Matcher.quoteReplacement(inJava(found)));
+    byte[] text = message.getBytes(StandardCharsets.UTF_8);
+    byte[] words = new byte[3 * text.length + 64];
+    int bytes = (int) Native.flat_words(text, words);
+    return C_WORDS.matcher(new String(words, 0, bytes, StandardCharsets.UTF_8))
+        .replaceAll(found -> Matcher.quoteReplacement(inJava(found)));
   }
 
   private static String inJava(MatchResult found) {

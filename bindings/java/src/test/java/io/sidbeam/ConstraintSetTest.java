@@ -51,7 +51,7 @@ class ConstraintSetTest {
               Buffers.floats(2), null));
       refused(Status.INVALID_ARGUMENT, "out is missing", () -> set.advance(null, states, null, Buffers.ints(1),
           null));
-      refused(Status.INVALID_ARGUMENT, "config.constraint_count is 0, expected 1..",
+      refused(Status.INVALID_ARGUMENT, "the number of constraints is 0, expected 1..",
           () -> new ConstraintSet(new ConstraintSetConfig()));
       try (Index sorted = Fixtures.index(Kind.SORTED)) {
         refused(Status.MISSING_SECTION, "expected an index built with kinds trie",

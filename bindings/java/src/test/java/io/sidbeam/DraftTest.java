@@ -215,12 +215,13 @@ class DraftTest {
     Status invalid = Status.INVALID_ARGUMENT;
     DraftHead head = head(DType.F32);
     DraftDecoder decoder = new DraftDecoder(new DraftConfig(head, index).beams(BEAMS));
-    refused(invalid, "hidden.columns is 7, expected 6",
+    refused(invalid, "the number of columns of hidden is 7, expected 6",
         () -> decoder.run(Rows.dense(Buffers.floats(28), 1, LEVELS + 1, 7)));
-    refused(invalid, "hidden.rows is 3, expected 4", () -> decoder.run(Rows.dense(Buffers.floats(18), 1, 3, HIDDEN)));
-    refused(invalid, "hidden.slots is 2, expected 1..1",
+    refused(invalid, "the number of rows of hidden is 3, expected 4",
+        () -> decoder.run(Rows.dense(Buffers.floats(18), 1, 3, HIDDEN)));
+    refused(invalid, "the number of slots of hidden is 2, expected 1..1",
         () -> decoder.run(Rows.dense(Buffers.floats(48), 2, LEVELS + 1, HIDDEN)));
-    refused(invalid, "hidden.slots is 1099511627776, expected 1..1",
+    refused(invalid, "the number of slots of hidden is 1099511627776, expected 1..1",
         () -> decoder.run(Rows.dense(Buffers.floats(24), 1L << 40, LEVELS + 1, HIDDEN)));
     refused(invalid, "hidden has 20 elements, too few",
         () -> decoder.run(Rows.dense(Buffers.floats(20), 1, LEVELS + 1, HIDDEN)));
@@ -231,7 +232,7 @@ class DraftTest {
     assertEquals(BEAMS, decoder.run(good).live()[0]);
     decoder.close();
     refused(Status.BAD_STATE, "draft decoder is closed", () -> decoder.run(good));
-    refused(invalid, "config.beams is 0", () -> new DraftDecoder(new DraftConfig(head, index).beams(0)));
+    refused(invalid, "beams is 0", () -> new DraftDecoder(new DraftConfig(head, index).beams(0)));
     refused(invalid, "codebook 'others', expected 'books'",
         () -> new DraftDecoder(new DraftConfig(head, index("others", Kind.TRIE))));
     refused(Status.MISSING_SECTION, "has no hash set", () -> new DraftDecoder(

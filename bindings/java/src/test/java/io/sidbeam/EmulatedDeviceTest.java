@@ -91,7 +91,8 @@ class EmulatedDeviceTest {
     session.start();
     refused(Status.INVALID_ARGUMENT, "lse is memory of the host",
         () -> session.step(new Step(rows(0, 0, 0, 5)).lse(Buffers.floats(2))));
-    refused(Status.NO_DEVICE, "rows.device_type is 0, expected CUDA (1)", () -> session.step(Fixtures.row(0, 0, 0, 5)));
+    refused(Status.NO_DEVICE, "the device of logits is 0, expected CUDA (1)",
+        () -> session.step(Fixtures.row(0, 0, 0, 5)));
     refused(Status.BAD_STATE, "the session's beams are on a device", session::beams);
   }
 

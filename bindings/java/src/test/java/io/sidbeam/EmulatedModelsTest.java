@@ -150,8 +150,8 @@ class EmulatedModelsTest {
         DraftDecoder here = new DraftDecoder(drafts(head, index));
         DraftDecoder there = new DraftDecoder(drafts(head, index).cuda(0))) {
       refused(Status.BAD_STATE, "drafts are on a device: runOn()", () -> there.run(hidden));
-      refused(Status.NO_DEVICE, "hidden.device_type is 1", () -> here.run(onDevice));
-      refused(Status.NO_DEVICE, "hidden.device_type is 0 and device_id 0, expected CUDA",
+      refused(Status.NO_DEVICE, "the device of hidden is 1", () -> here.run(onDevice));
+      refused(Status.NO_DEVICE, "the device of hidden is 0 and device_id 0, expected CUDA",
           () -> there.runOn(hidden, null, null, stream));
       refused(Status.UNSUPPORTED, "draft decoder is on the CPU, expected one on a device",
           () -> here.runOn(onDevice, null, null, stream));
@@ -231,7 +231,7 @@ class EmulatedModelsTest {
     Status invalid = Status.INVALID_ARGUMENT;
     Rows weights = Rows.dense(Buffers.floats(CODES * WIDTH), 0, CODES, WIDTH);
     Rows weightsThere = there(weights);
-    refused(invalid, "config.bias is memory of the host", () -> new OutputLayer(weightsThere, new float[CODES], 0));
+    refused(invalid, "bias is memory of the host", () -> new OutputLayer(weightsThere, new float[CODES], 0));
     refused(invalid, "bias has 3 elements, expected 7",
         () -> OutputLayer.device(weightsThere, EmulatedDevice.floats(1, 2, 3), 0));
     Rows states = rows(new float[SLOTS * BEAMS * WIDTH]);
@@ -239,12 +239,12 @@ class EmulatedModelsTest {
         Session there = session(index, true); OutputLayer layer = new OutputLayer(weights);
         OutputLayer layerThere = new OutputLayer(weightsThere); HiddenStep byHand = new HiddenStep(here, layer);
         HiddenStep hidden = new HiddenStep(there, layerThere)) {
-      refused(Status.UNSUPPORTED, "config.session is on CUDA, expected one on the CPU",
+      refused(Status.UNSUPPORTED, "session is on CUDA, expected one on the CPU",
           () -> new HiddenStep(there, layer));
-      refused(Status.UNSUPPORTED, "config.session is elsewhere, expected one on CUDA device 0",
+      refused(Status.UNSUPPORTED, "session is elsewhere, expected one on CUDA device 0",
           () -> new HiddenStep(here, layerThere));
-      refused(Status.NO_DEVICE, "hidden.device_type is 0, expected CUDA (1)", () -> hidden.step(new Step(states)));
-      refused(Status.NO_DEVICE, "hidden.device_type is 1", () -> byHand.step(new Step(there(states))));
+      refused(Status.NO_DEVICE, "the device of hidden is 0, expected CUDA (1)", () -> hidden.step(new Step(states)));
+      refused(Status.NO_DEVICE, "the device of hidden is 1", () -> byHand.step(new Step(there(states))));
       refused(invalid, "slots is memory of the host",
           () -> hidden.step(new Step(there(states)).slots(Buffers.ints(new int[] {0, 1}))));
       refused(invalid, "slots is in a device's memory, expected a buffer",
@@ -263,7 +263,7 @@ class EmulatedModelsTest {
       try (Session alone = new Session(config); Session target = new Session(config.cuda(0));
           Session draft = new Session(config.beams(5));
           Speculation speculation = new Speculation(runtime, target, draft, 2, stream)) {
-        refused(Status.INVALID_ARGUMENT, "config.draft is on", () -> new Speculation(runtime, alone, draft, 2));
+        refused(Status.INVALID_ARGUMENT, "draft is on", () -> new Speculation(runtime, alone, draft, 2));
         for (Session session : new Session[] {alone, target, draft}) {
           session.start(new Start().stream(stream));
         }
@@ -286,7 +286,7 @@ class EmulatedModelsTest {
         speculation.add();
       }
       Rows rows = host.rows(tree, false);
-      refused(Status.NO_DEVICE, "rows.device_type is 0", () -> speculation.verify(rows));
+      refused(Status.NO_DEVICE, "the device of logits is 0", () -> speculation.verify(rows));
       speculation.verify(there(rows));
     }
   }

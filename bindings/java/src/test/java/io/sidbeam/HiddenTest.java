@@ -165,14 +165,14 @@ class HiddenTest {
     OutputLayer layer = layer();
     HiddenStep hidden = new HiddenStep(session, layer);
     layer.close(); // it is held
-    refused(invalid, "hidden.columns is 19, expected 20, the width of the output layer",
+    refused(invalid, "the number of columns of hidden is 19, expected 20, the width of the output layer",
         () -> hidden.step(new Step(Rows.strided(Buffers.floats(states), SLOTS, BEAMS, 19, 0, 20))));
-    refused(invalid, "hidden.dtype is 2", () -> hidden.step(
+    refused(invalid, "the dtype of hidden is 2", () -> hidden.step(
         new Step(Rows.dense(Buffers.bytes(2 * states.length), DType.BF16, SLOTS, BEAMS, WIDTH))));
     refused(invalid, "hidden has 100 elements, too few",
         () -> hidden.step(new Step(Rows.dense(Buffers.floats(100), SLOTS, BEAMS, WIDTH))));
-    refused(invalid, "hidden.slots is 1, expected", () -> hidden.step(new Step(Rows.dense(Buffers.floats(states), 1,
-        BEAMS, WIDTH))));
+    refused(invalid, "the number of slots of hidden is 1, expected",
+        () -> hidden.step(new Step(Rows.dense(Buffers.floats(states), 1, BEAMS, WIDTH))));
     refused(invalid, "softCap is given", () -> hidden.step(new Step(rows(states, WIDTH)).softCap(2)));
     refused(invalid, "row_map has 3 elements, expected at least 8", () -> hidden.step(
         new Step(Rows.dense(Buffers.floats(states), 0, 8, WIDTH)).rowMap(Buffers.ints(3))));
@@ -205,8 +205,8 @@ class HiddenTest {
     refused(invalid, "bias has 3 elements, expected 7",
         () -> new OutputLayer(Rows.dense(some, 0, CODES, WIDTH), new float[3], 0));
     refused(invalid, "weights has 140 elements, too few", () -> new OutputLayer(Rows.dense(some, 0, 8, WIDTH)));
-    refused(invalid, "config.width is 0", () -> new OutputLayer(Rows.dense(some, 0, CODES, 0)));
-    refused(invalid, "config.soft_cap is -1", () -> new OutputLayer(Rows.dense(some, 0, CODES, WIDTH), bias, -1));
+    refused(invalid, "width is 0", () -> new OutputLayer(Rows.dense(some, 0, CODES, 0)));
+    refused(invalid, "soft_cap is -1", () -> new OutputLayer(Rows.dense(some, 0, CODES, WIDTH), bias, -1));
     refused(invalid, "bias is in a device's memory, expected a buffer",
         () -> OutputLayer.device(Rows.dense(some, 0, CODES, WIDTH), new DevicePointer(64, CODES), 0));
   }

@@ -154,7 +154,7 @@ class RunnerDraftTest {
   @Test
   void seedsAreOfRunnersThatDraw() {
     try (Runner runner = new Runner(config())) {
-      refused(Status.INVALID_ARGUMENT, "request.seed is 5, expected 0: the runner searches, and draws nothing",
+      refused(Status.INVALID_ARGUMENT, "seed is 5, expected 0: the runner searches, and draws nothing",
           () -> runner.run(new Request(HISTORY).seed(5, 0)));
     }
   }
@@ -162,17 +162,17 @@ class RunnerDraftTest {
   @Test
   void draftsThatMakeNoSenseAreRefused() throws Exception {
     Model draft = shallow();
-    refused(Status.INVALID_ARGUMENT, "draft_beams is 4, expected at least 5, config.beams",
+    refused(Status.INVALID_ARGUMENT, "draft_beams is 4, expected at least 5, beams",
         () -> new Runner(config().draft(draft).draftBeams(4)));
-    refused(Status.INVALID_ARGUMENT, "expected a model, since config.draft_beams is 6",
+    refused(Status.INVALID_ARGUMENT, "expected a model, since draft_beams is 6",
         () -> new Runner(config().draftBeams(6)));
-    refused(Status.INVALID_ARGUMENT, "draft_beams is 6, expected 5, config.beams, or config.without_replacement",
+    refused(Status.INVALID_ARGUMENT, "draft_beams is 6, expected 5, beams, or without_replacement",
         () -> new Runner(config().draft(draft).speculate(Speculate.RELAXED).draftBeams(6)));
     refused(Status.INVALID_ARGUMENT, "without_replacement is 1, expected 0",
         () -> new Runner(config().draft(draft).withoutReplacement(true)));
     refused(Status.UNSUPPORTED, "mode is Mode.SAMPLE", () -> new Runner(config().mode(Mode.SAMPLE)));
     refused(Status.INVALID_ARGUMENT, "speculate is null", () -> config().speculate(null));
-    refused(Status.INVALID_ARGUMENT, "adjust is given, expected null beside config.draft",
+    refused(Status.INVALID_ARGUMENT, "adjust is given, expected null beside draft",
         () -> new Runner(config().draft(draft).adjust(level -> { })));
     draft.close();
     refused(Status.BAD_STATE, "draft model is closed", () -> new Runner(config().draft(draft)));

@@ -69,17 +69,17 @@ class RunnerHeadTest {
   @Test
   void headsThatMakeNoSenseAreRefused() {
     DraftHead head = head(HIDDEN);
-    refused(Status.INVALID_ARGUMENT, "placeholder_count is 2, expected 3, one per level",
+    refused(Status.INVALID_ARGUMENT, "the number of placeholders is 2, expected 3, one per level",
         () -> new Runner(config().head(head, 40, 41)));
     refused(Status.INVALID_ARGUMENT, "placeholders[1] is 64, expected 0..63",
         () -> new Runner(config().head(head, 40, 64, 41)));
-    refused(Status.INVALID_ARGUMENT, "config.head is null, expected one",
+    refused(Status.INVALID_ARGUMENT, "head is null, expected one",
         () -> new Runner(config().head(null, PLACEHOLDERS)));
-    refused(Status.INVALID_ARGUMENT, "config.head is for hidden states of 4 elements, expected 16",
+    refused(Status.INVALID_ARGUMENT, "head is for hidden states of 4 elements, expected 16",
         () -> new Runner(config().head(head(4), PLACEHOLDERS)));
-    refused(Status.INVALID_ARGUMENT, "draft is given, expected null beside config.head",
+    refused(Status.INVALID_ARGUMENT, "draft is given, expected null beside head",
         () -> new Runner(config().head(head, PLACEHOLDERS).draft(Model.open(FOLDER))));
-    refused(Status.INVALID_ARGUMENT, "config.top_k is -1, expected 0",
+    refused(Status.INVALID_ARGUMENT, "top_k is -1, expected 0",
         () -> new Runner(config().head(head, PLACEHOLDERS).topK(-1)));
     head.close();
     refused(Status.BAD_STATE, "draft head is closed", () -> new Runner(config().head(head, PLACEHOLDERS)));
@@ -96,7 +96,7 @@ class RunnerHeadTest {
         scores = got.scores();
       }
     }
-    refused(Status.UNSUPPORTED, "HiddenPath.CHILDREN, expected another, since config.normalization",
+    refused(Status.UNSUPPORTED, "HiddenPath.CHILDREN, expected another, since normalization",
         () -> new Runner(config.normalization(Normalization.FULL).outputPath(HiddenPath.CHILDREN)));
   }
 }

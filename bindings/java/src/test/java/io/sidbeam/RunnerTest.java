@@ -118,7 +118,7 @@ class RunnerTest {
       RunnerStats stats = runner.stats();
       assertEquals(List.of(1, 0, 6L, 6L),
           List.of(stats.lanes(), stats.queued(), stats.submitted(), stats.finished()));
-      refused(Status.BAD_STATE, "needs config.lane_threads", () -> here.submit(new Request(HISTORY)));
+      refused(Status.BAD_STATE, "needs lane_threads", () -> here.submit(new Request(HISTORY)));
     }
   }
 
@@ -142,13 +142,13 @@ class RunnerTest {
   @Test
   void badRequestsAreRefusedAndTouchNoOther() {
     Runner runner = new Runner(config(index()));
-    refused(Status.INVALID_ARGUMENT, "an empty prompt needs config.begin_tokens", () -> runner.run(new Request()));
+    refused(Status.INVALID_ARGUMENT, "an empty prompt needs begin_tokens", () -> runner.run(new Request()));
     refused(Status.INVALID_ARGUMENT, "64, expected", () -> runner.run(new Request(1, 64)));
     refused(Status.INVALID_ARGUMENT, "64, expected", () -> runner.submit(new Request(1, 64)));
     refused(Status.INVALID_ARGUMENT, "expected a multiple of group, 2",
         () -> runner.run(new Request(1, 2, 3).group(2)));
     refused(Status.INVALID_ARGUMENT, "beams is 6", () -> runner.run(new Request(HISTORY).beams(6)));
-    refused(Status.INVALID_ARGUMENT, "request.widths[1] is 6, expected 0..5",
+    refused(Status.INVALID_ARGUMENT, "widths[1] is 6, expected 0..5",
         () -> runner.run(new Request(HISTORY).widths(1, 6)));
     refused(Status.INVALID_ARGUMENT, "tokens is null", () -> new Request((int[]) null));
     SidbeamException late = assertThrows(SidbeamException.class,
@@ -245,11 +245,11 @@ class RunnerTest {
   @Test
   void aCatalogueOfAnotherCodebookIsRefused() {
     try (Index books = index("books"); Index films = index("films"); Runner runner = new Runner(config(books))) {
-      String expected = "request.constraint is of codebook 'films', expected 'books', that of the runner's constraint";
+      String expected = "constraint is of codebook 'films', expected 'books', that of the runner's constraint";
       refused(Status.INVALID_ARGUMENT, expected, () -> runner.run(new Request(HISTORY).catalogue(films)));
       refused(Status.INVALID_ARGUMENT, expected, () -> runner.submit(new Request(HISTORY).catalogue(films)));
       assertEquals(5, runner.run(new Request(HISTORY).catalogue(index())).size());
-      refused(Status.INVALID_ARGUMENT, "is of codebook 'films', expected 'books', that of config.constraints[0]",
+      refused(Status.INVALID_ARGUMENT, "is of codebook 'films', expected 'books', that of constraints[0]",
           () -> new ConstraintSet(new ConstraintSetConfig(books, films)));
       try (Session session = new Session(new SessionConfig(books).beams(2))) {
         refused(Status.INVALID_ARGUMENT, "is of codebook 'films', expected 'books', that of the session's constraint",

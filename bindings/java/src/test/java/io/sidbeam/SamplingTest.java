@@ -137,7 +137,7 @@ class SamplingTest {
       Sampled out = new Sampled(Buffers.ints(1), null, null, null);
       refused(invalid, "expected one draw per logits row", () -> set.sample(null, Buffers.longs(1), rows,
           Normalization.FULL, null, keys(1, 2).noiseScales(Buffers.floats(1)), out));
-      refused(invalid, "sampling.seeds is null, expected an array", () -> set.sample(null, Buffers.longs(1), rows,
+      refused(invalid, "seeds is null, expected an array", () -> set.sample(null, Buffers.longs(1), rows,
           Normalization.FULL, null, new Sampling(), out));
       refused(invalid, "on the CPU, expected buffers", () -> set.sample((DevicePointer) null,
           new DevicePointer(64, 1), rows, Normalization.FULL, null, keys(1, 2), out, 0));

@@ -166,7 +166,7 @@ class SessionTest {
     refused(Status.INVALID_ARGUMENT, "slots is in a device's memory", () -> session.step(step.slots(device)));
     refused(Status.INVALID_ARGUMENT, "an array of items is in a device's memory",
         () -> session.items(new Items(session, 1, 1, null, device, null, null, null, null)));
-    refused(Status.NO_DEVICE, "rows.device_type is 1, expected CPU (0)",
+    refused(Status.NO_DEVICE, "the device of logits is 1, expected CPU (0)",
         () -> session.step(Rows.device(device, 0, DType.F32, 1, 2, 4, 0, Rows.BROADCAST)));
     refused(Status.INVALID_ARGUMENT, "address other than 0", () -> new DevicePointer(0, 1));
     try (ConstraintSet set = new ConstraintSet(new ConstraintSetConfig(index))) {
@@ -184,7 +184,7 @@ class SessionTest {
     session.start();
     refused(Status.INVALID_ARGUMENT, "too few for",
         () -> session.step(Rows.strided(Buffers.floats(4), 1, 1L << 40, 4, 0, 1L << 40)));
-    refused(Status.INVALID_ARGUMENT, "rows.columns is -4, expected 0..",
+    refused(Status.INVALID_ARGUMENT, "the number of columns of logits is -4, expected 0..",
         () -> session.step(Rows.strided(Buffers.floats(4), 1, 2, -4, 0, 0)));
   }
 
@@ -218,7 +218,7 @@ class SessionTest {
     refused(Status.INVALID_ARGUMENT, "slots[0] is 1, expected 0..0", () -> session.stop(1));
     refused(Status.INVALID_ARGUMENT, "count is 2, expected 0..1",
         () -> session.start(new Start().slots(Buffers.ints(2))));
-    refused(Status.INVALID_ARGUMENT, "config.beams is 0, expected 1..4096",
+    refused(Status.INVALID_ARGUMENT, "beams is 0, expected 1..4096",
         () -> new Session(new SessionConfig(index).beams(0)));
     refused(Status.MISSING_SECTION, "expected an index built with kinds sorted",
         () -> new Session(new SessionConfig(index).strategy(Strategy.SORTED)));
@@ -274,9 +274,9 @@ class SessionTest {
         s.step(rows);
       }
       assertEquals(session.beams().scores(), other.beams().scores());
-      refused(Status.UNSUPPORTED, "config.cpu_target is \"neon\", expected baseline",
+      refused(Status.UNSUPPORTED, "cpu_target is \"neon\", expected baseline",
           () -> new Runtime(new RuntimeConfig().cpuTarget("neon")));
-      refused(Status.UNSUPPORTED, "config.cpu_target is \"no-such\"",
+      refused(Status.UNSUPPORTED, "cpu_target is \"no-such\"",
           () -> new Runtime(new RuntimeConfig().cpuTarget("no-such")));
     }
   }

@@ -203,14 +203,14 @@ class SpeculationTest {
     Status invalid = Status.INVALID_ARGUMENT;
     try (Index index = three(); Index other = three(); Session target = session(index, 2);
         Session draft = session(index, 3)) {
-      refused(invalid, "config.draft is config.target", () -> new Speculation(target, target, 1));
-      refused(invalid, "config.draft has 2 beams, expected at least 3", () -> new Speculation(draft, target, 1));
-      refused(invalid, "config.draft_levels is 0", () -> new Speculation(target, draft, 0));
-      refused(invalid, "config.draft has slots 2, expected 1",
+      refused(invalid, "draft is target", () -> new Speculation(target, target, 1));
+      refused(invalid, "draft has 2 beams, expected at least 3", () -> new Speculation(draft, target, 1));
+      refused(invalid, "draft_levels is 0", () -> new Speculation(target, draft, 0));
+      refused(invalid, "draft has slots 2, expected 1",
           () -> new Speculation(target, new Session(new SessionConfig(index).beams(3).slots(2)), 1));
-      refused(invalid, "config.draft has mode 2, expected 0",
+      refused(invalid, "draft has mode 2, expected 0",
           () -> new Speculation(target, new Session(new SessionConfig(index).beams(3).mode(Mode.STOCHASTIC)), 1));
-      refused(invalid, "config.draft has levels 2, expected 3",
+      refused(invalid, "draft has levels 2, expected 3",
           () -> new Speculation(target, new Session(new SessionConfig(Fixtures.index()).beams(3)), 1));
       refused(invalid, "target is null", () -> new Speculation(null, draft, 1));
       Speculation speculation = new Speculation(target, draft, 1);
@@ -314,17 +314,17 @@ class SpeculationTest {
     Status invalid = Status.INVALID_ARGUMENT;
     FloatBuffer p = logs(0.5, 0.5, 0);
     Relaxed relaxed = new Relaxed(1, 2);
-    refused(invalid, "args.log_probs[1] is nan", () -> relaxed.draw(Buffers.floats(new float[] {0, Float.NaN}), 1));
-    refused(invalid, "args.draws is 0", () -> relaxed.draw(p, 0));
-    refused(invalid, "args.log_probs is null", () -> relaxed.draw(null, 1));
+    refused(invalid, "log_probs[1] is nan", () -> relaxed.draw(Buffers.floats(new float[] {0, Float.NaN}), 1));
+    refused(invalid, "draws is 0", () -> relaxed.draw(p, 0));
+    refused(invalid, "log_probs is null", () -> relaxed.draw(null, 1));
     refused(invalid, "logProbs is a heap buffer", () -> relaxed.draw(FloatBuffer.allocate(3), 1));
     refused(invalid, "draft has 2 elements, expected 3", () -> relaxed.verify(p, logs(0.5, 0.5), new long[1], 1));
-    refused(invalid, "args.drafts[0] is 3, expected 0..2", () -> relaxed.verify(p, p, new long[] {3}, 1));
-    refused(invalid, "args.drafts[0] is 2, which the draft gives no probability",
+    refused(invalid, "drafts[0] is 3, expected 0..2", () -> relaxed.verify(p, p, new long[] {3}, 1));
+    refused(invalid, "drafts[0] is 2, which the draft gives no probability",
         () -> relaxed.verify(p, p, new long[] {2}, 1));
-    refused(invalid, "args.draft_count is 1, expected 2", () -> relaxed.verify(p, p, new long[1], 2));
-    refused(invalid, "args.level is 255", () -> new Relaxed(1, 2).level(255).draw(p, 1));
-    refused(invalid, "args.inverse_temperature is -1",
+    refused(invalid, "the number of drafts is 1, expected 2", () -> relaxed.verify(p, p, new long[1], 2));
+    refused(invalid, "level is 255", () -> new Relaxed(1, 2).level(255).draw(p, 1));
+    refused(invalid, "inverse_temperature is -1",
         () -> new Relaxed(1, 2).inverseTemperature(-1).verify(p, p, new long[1], 1));
   }
 }

@@ -1,0 +1,46 @@
+// Sets of numbers as bits in 64-bit words, lowest first. SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "index/rules/subset.h"
+#include "support/memory.h"
+
+namespace sidbeam {
+
+inline bool has_bit(const uint64_t* bits, uint64_t i) { return (bits[i / 64] >> i % 64 & 1) != 0; }
+inline void put_bit(uint64_t* bits, uint64_t i, bool value) {
+  const uint64_t mask = uint64_t{1} << i % 64;
+  bits[i / 64] = value ? bits[i / 64] | mask : bits[i / 64] & ~mask;
+}
+
+// Uninitialised but for the last word, and with the further word that bits_from() asks for.
+inline Buffer<uint64_t> make_bits(uint64_t count, const Allocator& allocator) {
+  Buffer<uint64_t> bits(allocator, static_cast<int64_t>((count + 63) / 64 + 1));
+  std::fill(bits.end() - std::min<int64_t>(bits.size(), 2), bits.end(), uint64_t{0});
+  return bits;
+}
+
+// The number of the first `count` bits that are set, of words whose other bits are not.
+inline uint64_t count_bits(const uint64_t* words, uint64_t count) {
+  uint64_t set = 0;
+  for (uint64_t w = 0; w < (count + 63) / 64; ++w) set += bits_set(words[w]);
+  return set;
+}
+
+// Whether any of bits [begin, end) is set.
+inline bool any_of(const uint64_t* bits, uint64_t begin, uint64_t end) {
+  for (; begin + 64 < end; begin += 64)
+    if (bits_from(bits, begin) != 0) return true;
+  return begin < end && (bits_from(bits, begin) & (~uint64_t{0} >> (64 - (end - begin)))) != 0;
+}
+
+// How many of bits [begin, end) are set.
+inline uint64_t count_of(const uint64_t* bits, uint64_t begin, uint64_t end) {
+  uint64_t count = 0;
+  for (; begin + 64 < end; begin += 64) count += bits_set(bits_from(bits, begin));
+  return begin < end ? count + bits_set(bits_from(bits, begin) & (~uint64_t{0} >> (64 - (end - begin)))) : count;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "index/rules/row_starts.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+
+#include "index/read/find.h"
+#include "index/tail.h"
+#include "index/trie.h"
+#include "support/parallel.h"
+
+namespace sidbeam {
+namespace {
+
+// Nodes of a level that are ends of the level before and so have no row: the runs without numbers.
+uint64_t with_ends(const LevelView& above, uint64_t begun) {
+  return begun + first_where(0, above.ends, [&](uint64_t i) {
+           const uint64_t edge = above.end_edges[i];
+           return edge >= i && edge - i > begun;
+         });
+}
+
+bool has_one_each(const IndexView& index, const LevelView& level) {
+  return !index.variable_length && level.nodes == level.edges;
+}
+
+}  // namespace
+
+RowStarts::RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, int threads, const Allocator& allocator)
+    : lines_(Buffer<Line>::zeroed(allocator, static_cast<int64_t>(count / (64 * kWords) + 1))), count_(count) {
+  constexpr uint64_t kTask = 1 << 16;
+  const auto set = [&](uint64_t w, uint64_t bits) {
+    uint64_t& word = lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords];
+    std::atomic_ref(word).fetch_or(bits, std::memory_order_relaxed);  // tasks share words at their borders
+  };
+  with_type(pointers, [&](const auto* begins) {
+    parallel_for(threads, static_cast<int64_t>((runs + kTask - 1) / kTask), [&](int64_t task) {
+      const uint64_t first = static_cast<uint64_t>(task) * kTask, last = std::min(first + kTask, runs);
+      uint64_t word = 0, bits = 0;
+      for (uint64_t run = first; run < last; ++run) {
+        const uint64_t begin = begins[run];
+        if (begin >= begins[run + 1] || begin >= count) continue;
+        if (begin / 64 != word) {
+          if (bits != 0) set(word, bits);
+          word = begin / 64;
+          bits = 0;
+        }
+        bits |= uint64_t{1} << begin % 64;
+      }
+      if (bits != 0) set(word, bits);
+    });
+  });
+  uint64_t before = 0;
+  for (Line& line : lines_) {
+    line.before = before;
+    for (const uint64_t bits : line.bits) before += bits_set(bits);
+  }
+}
+
+NumberRun RowStarts::find(uint64_t number) const {
+  const uint64_t w = number / 64;
+  const Line& line = lines_[static_cast<int64_t>(w / kWords)];
+  const uint64_t bits = line.bits[w % kWords];
+  const uint64_t here = bits & (~uint64_t{0} >> (63 - number % 64)),
+                 after = bits & ~(~uint64_t{0} >> (63 - number % 64));
+  uint64_t begun = line.before + bits_set(here);
+  for (uint64_t i = 0; i < w % kWords; ++i) begun += bits_set(line.bits[i]);
+  uint64_t at = w, found = here;
+  while (found == 0 && at > 0) found = word(--at);
+  NumberRun run{begun == 0 ? 0 : begun - 1,
+                found == 0 ? 0 : at * 64 + 63 - static_cast<uint64_t>(std::countl_zero(found)), count_};
+  const uint64_t words = (count_ + 63) / 64;
+  for (at = w, found = after; found == 0 && at + 1 < words;) found = word(++at);
+  if (found != 0) run.end = at * 64 + static_cast<uint64_t>(std::countr_zero(found));
+  return run;
+}
+
+EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& allocator) {
+  for (int l = 0; l < index.csr_levels; ++l) {
+    const LevelView& level = index.level[l];
+    levels_.push_back(l == 0 || has_one_each(index, level)
+                          ? RowStarts()
+                          : RowStarts(level.row_pointers, level.nodes, level.edges, threads, allocator));
+  }
+  if (index.csr_levels < index.levels) {
+    const LevelView& tail = index.level[index.csr_levels];
+    levels_.push_back(RowStarts(tail.ordinals, tail.nodes, index.sids, threads, allocator));
+  }
+  if (index.item_offsets) items_ = RowStarts(index.item_offsets, index.sids, index.items, threads, allocator);
+}
+
+EdgeParents::Parent EdgeParents::parent_of(const IndexView& index, int32_t number, uint64_t edge) const {
+  const RowStarts& runs = starts(number);
+  if (number == 0) return {0, 0, index.level[0].edges};
+  if (runs.empty()) return {edge, edge, edge + 1};
+  const NumberRun run = runs.find(edge);
+  // At the tail's first level ends of the level before have the SID that ended.
+  const bool has_empty = index.variable_length && number < index.csr_levels;
+  const uint64_t node = has_empty ? with_ends(index.level[number - 1], run.before) : run.before;
+  return {std::min(node, index.level[number].nodes - 1), run.begin, run.end};
+}
+
+uint64_t EdgeParents::ordinal_of(const IndexView& index, uint64_t item_row) const {
+  return std::min(items_.empty() ? item_row : items_.find(item_row).before, index.sids - 1);
+}
+
+Leaf EdgeParents::leaf_of(const IndexView& index, uint64_t ordinal) const {
+  const int32_t last = index.csr_levels - 1;
+  if (last + 1 < index.levels && !ended_above_tail(index, ordinal))
+    return {last, std::min(parent_of(index, last + 1, ordinal).node, index.level[last].edges - 1)};
+  Leaf leaf{last, ordinal};
+  if (index.variable_length) leaf = last_edge_of(index, ordinal);
+  leaf.edge = std::min(leaf.edge, index.level[leaf.level].edges - 1);
+  return leaf;
+}
+
+int64_t EdgeParents::bytes() const {
+  int64_t bytes = items_.bytes();
+  for (const RowStarts& starts : levels_) bytes += starts.bytes();
+  return bytes;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,76 @@
+// Which node an edge leaves from, and which edges leave from there too: a bit per edge, set where a node's edges begin,
+// with counts beside the bits, so that one cache line answers. So too which node of the tail's first level a SID is
+// below, and which SID an item row belongs to. Derived from pointers of the index, which may be damaged: what is found
+// is always in range.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "index/read/lookup.h"
+#include "index/views.h"
+#include "support/memory.h"
+
+namespace sidbeam {
+
+// A run of numbers, and how many runs that are not empty come before it.
+struct NumberRun {
+  uint64_t before = 0, begin = 0, end = 0;
+};
+
+// Runs of the numbers [0, count): run i is [pointers[i], pointers[i + 1]), and may be empty.
+class RowStarts {
+ public:
+  static constexpr uint64_t kWords = 7;  // of bits in a line
+
+  RowStarts() = default;
+  RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, int threads, const Allocator& allocator);
+  // The run of a number < count.
+  NumberRun find(uint64_t number) const;
+  // The bits of numbers [64 w, 64 w + 64).
+  uint64_t word(uint64_t w) const { return lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords]; }
+  void prefetch(uint64_t number) const { __builtin_prefetch(lines_.data() + number / (64 * kWords)); }
+  bool empty() const { return lines_.size() == 0; }
+  uint64_t count() const { return count_; }
+  int64_t bytes() const { return lines_.bytes(); }
+
+ private:
+  struct Line {
+    uint64_t before;  // runs that begin before this line
+    uint64_t bits[kWords];
+  };
+
+  Buffer<Line> lines_;
+  uint64_t count_ = 0;
+};
+
+// Those of an index.
+class EdgeParents {
+ public:
+  EdgeParents(const IndexView& index, int threads, const Allocator& allocator);
+  // The node from which edge < edges of a level above the tail leaves, and all edges that do; the node of the tail's
+  // first level above SID `edge`, and the SIDs from its first to the next node's, where `level` is that.
+  struct Parent {
+    uint64_t node = 0, begin = 0, end = 0;
+  };
+  Parent parent_of(const IndexView& index, int32_t level, uint64_t edge) const;
+  uint64_t ordinal_of(const IndexView& index, uint64_t item_row) const;
+  // The last edge above the tail on the path of a SID.
+  Leaf leaf_of(const IndexView& index, uint64_t ordinal) const;
+  // Empty where every node of the level has one edge.
+  const RowStarts& starts(int32_t level) const { return levels_[static_cast<size_t>(level)]; }
+  void prefetch(int32_t level, uint64_t edge) const {
+    if (!starts(level).empty()) starts(level).prefetch(edge);
+  }
+  void prefetch_item(uint64_t item_row) const {
+    if (!items_.empty()) items_.prefetch(item_row);
+  }
+  int64_t bytes() const;
+
+ private:
+  std::vector<RowStarts> levels_;
+  RowStarts items_;  // empty where every SID has one row
+};
+
+}  // namespace sidbeam

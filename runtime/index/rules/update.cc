@@ -1,0 +1,100 @@
+// A filter after some of its item rows have changed: what lies above them is set anew, edge by edge.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "index/read/find.h"
+#include "index/read/lookup.h"
+#include "index/rules/bits.h"
+#include "index/rules/derived.h"
+
+namespace sidbeam {
+namespace {
+
+template <class T>
+Buffer<T> copy_of(const Buffer<T>& from, const Allocator& allocator) {
+  Buffer<T> to(allocator, from.size());
+  std::copy(from.begin(), from.end(), to.begin());
+  return to;
+}
+
+constexpr int64_t kAhead = 16;  // numbers for which memory is fetched in advance
+
+// Sets bit i where it is not that already; whether it was changed.
+bool change_bit(uint64_t* bits, uint64_t i, bool value) {
+  if (has_bit(bits, i) == value) return false;
+  put_bit(bits, i, value);
+  return true;
+}
+
+}  // namespace
+
+DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, const uint64_t* rows,
+                         const DerivedBits& before, const uint64_t* changed, int64_t count, const Allocator& allocator)
+    : sids_(copy_of(before.sids_, allocator)), sid_count_(before.sid_count_) {
+  for (const LevelBits& level : before.levels_)
+    levels_.push_back(
+        {copy_of(level.edges, allocator), copy_of(level.masks, allocator), copy_of(level.mask_counts, allocator)});
+  view_.rows.bits = rows;
+  view_.sids.bits = sids_.size() > 0 ? sids_.data() : rows;
+  Buffer<uint64_t> sids(allocator, count), edges(allocator, count);
+  int64_t sid_count = 0, edge_count = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t ordinal = parents.ordinal_of(index, changed[i]);
+    const OrdinalRange own = item_rows(index, ordinal);
+    const bool value = any_of(rows, own.lo, own.hi);
+    if (sids_.size() > 0 && !change_bit(sids_.data(), ordinal, value)) continue;
+    sids[sid_count++] = ordinal;
+    sid_count_ += value ? 1 : ~uint64_t{0};
+  }
+  for (int32_t l = index.csr_levels - 1; l >= 0; --l) {
+    edge_count = climb(index, parents, l, edges.data(), edge_count);
+    edge_count = add_leaves(index, parents, l, sids.data(), sid_count, edges.data(), edge_count);
+    for (int64_t i = 0; i < edge_count; ++i) patch_mask(index, parents, l, edges[i]);
+  }
+  set_view(index, allocator);
+}
+
+int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges,
+                           int64_t count) {
+  Buffer<uint64_t>& own = levels_[static_cast<size_t>(number)].edges;
+  if (number + 1 == index.csr_levels || own.size() == 0) return count;
+  const uint64_t* bits = bits_of(number + 1);
+  int64_t kept = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) parents.prefetch(number + 1, edges[i + kAhead]);
+    const EdgeParents::Parent parent = parents.parent_of(index, number + 1, edges[i]);
+    if (change_bit(own.data(), parent.node, any_of(bits, parent.begin, parent.end))) edges[kept++] = parent.node;
+  }
+  return kept;
+}
+
+// The edges to which SIDs themselves lead: at the last level above the tail and, where lengths vary, at any.
+int64_t DerivedBits::add_leaves(const IndexView& index, const EdgeParents& parents, int32_t number,
+                                const uint64_t* sids, int64_t sid_count, uint64_t* edges, int64_t count) {
+  const bool last = number + 1 == index.csr_levels, has_tail = index.csr_levels < index.levels;
+  if (!last && !index.variable_length) return count;
+  Buffer<uint64_t>& own = levels_[static_cast<size_t>(number)].edges;
+  for (int64_t i = 0; i < sid_count; ++i) {
+    const Leaf leaf = parents.leaf_of(index, sids[i]);
+    if (leaf.level != number) continue;
+    Run run{sids[i], 1};
+    if (last && has_tail) run = run_of(index, index.csr_levels, leaf.edge);
+    const bool value = any_of(view_.sids.bits, run.lo, run.lo + run.count);
+    if (own.size() == 0 || change_bit(own.data(), leaf.edge, value)) edges[count++] = leaf.edge;
+  }
+  return count;
+}
+
+void DerivedBits::patch_mask(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t edge) {
+  const LevelView& level = index.level[number];
+  LevelBits& own = levels_[static_cast<size_t>(number)];
+  const auto code = static_cast<uint32_t>(level.tokens[edge]);
+  if (own.masks.size() == 0 || code > level.codes) return;
+  const int64_t dense = dense_rank(level, parents.parent_of(index, number, edge).node);
+  if (dense < 0) return;
+  uint64_t* mask = own.masks.data() + static_cast<uint64_t>(dense) * level.mask_words();
+  const bool value = has_bit(bits_of(number), edge);
+  if (change_bit(mask, code, value)) own.mask_counts[dense] += value ? 1U : ~0U;
+}
+
+}  // namespace sidbeam

@@ -1,0 +1,325 @@
+// Filters of every kind, and constraints with rules: made, changed, joined, asked and dropped in any order.
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <optional>
+#include <string_view>
+
+#include "operations.h"
+
+namespace fuzz::abi {
+namespace {
+
+constexpr size_t kMostFilters = 6, kMostRuled = 4;
+
+// An item list in memory of exactly its size.
+struct DrawnItems {
+  Array<int64_t> numbers, offsets;
+  Array<char> names;
+  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
+};
+
+// Items of an index, some of which there are not. `fault` 1 .. 4 puts something wrong.
+DrawnItems draw_items(World& world, const sidbeam_index_info& info, int32_t fault) {
+  DrawnItems drawn;
+  sidbeam_item_list& list = drawn.list;
+  list.by = world.in(SIDBEAM_ITEMS_BY_ID, SIDBEAM_ITEMS_BY_ROW);
+  list.count = fault == 0 ? world.in(0, 12) : world.in(1, 4);
+  const bool named = list.by == SIDBEAM_ITEMS_BY_ID && info.id_type == SIDBEAM_ID_STRING;
+  std::vector<int64_t> numbers, offsets{0};
+  std::vector<char> names;
+  for (int64_t i = 0; i < list.count; ++i) {
+    numbers.push_back(world.one_in(6) ? world.strange() : world.in(0, 40));
+    for (int32_t k = world.in(0, 5); k > 0; --k) names.push_back(static_cast<char>(world.in(-128, 127)));
+    offsets.push_back(std::ssize(names));
+  }
+  if (fault == 1 && named) offsets.back() = -1;
+  drawn.numbers = Array<int64_t>(std::move(numbers));
+  drawn.offsets = Array<int64_t>(std::move(offsets));
+  drawn.names = Array<char>(std::move(names));
+  if (named != (fault == 2)) {
+    list.names = drawn.names.get();
+    list.offsets = drawn.offsets.get();
+  } else {
+    list.numbers = drawn.numbers.get();
+  }
+  if (fault == 1 && !named) list.numbers = nullptr;
+  if (fault == 3) list.by = world.flip() ? -1 : 2;
+  if (fault == 4) list.count = -1;
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  return drawn;
+}
+
+void keep_filter(World& world, sidbeam_filter* filter, const World::Filter& like) {
+  if (world.filters.size() >= kMostFilters) return ABI(filter_release)(filter);
+  world.filters.push_back(like);
+  world.filters.back().handle = filter;
+}
+
+void filter_items(World& world) {
+  if (world.indexes.empty()) return;
+  const Held<sidbeam_index>& index = world.any(world.indexes);
+  const int32_t fault = world.fault(7);
+  const DrawnItems items = draw_items(world, *index.facts, fault > 4 ? 0 : fault);
+  const In<sidbeam_item_list> argument(world, items.list);
+  world.expected.fails_if(fault > 4, SIDBEAM_INVALID_ARGUMENT);
+  Out<int64_t> unknown(world, 1);
+  Out<sidbeam_filter*> out(world, 1);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_from_items)(fault == 5 ? nullptr : index.handle, fault == 6 ? nullptr : argument.get(),
+                                  world.flip() ? unknown.get() : nullptr, fault == 7 ? nullptr : out.get(), err);
+  });
+  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, false});
+}
+
+void filter_rows(World& world) {
+  if (world.indexes.empty()) return;
+  const Held<sidbeam_index>& index = world.any(world.indexes);
+  const int32_t fault = world.fault(5);
+  const auto items = static_cast<size_t>(index.facts->items);
+  sidbeam_row_set rows = SIDBEAM_ROW_SET_INIT;
+  rows.encoding = world.in(SIDBEAM_ROWS_BITS, SIDBEAM_ROWS_ROARING);
+  rows.offset = rows.encoding == SIDBEAM_ROWS_BITS ? world.in(0, 9) : 0;
+  size_t bytes = rows.encoding == SIDBEAM_ROWS_BITS    ? (items + static_cast<size_t>(rows.offset) + 7) / 8
+                 : rows.encoding == SIDBEAM_ROWS_BYTES ? items
+                                                       : static_cast<size_t>(world.in(0, 40));
+  if (fault == 1) --bytes;
+  std::vector<uint8_t> data(bytes);
+  for (uint8_t& byte : data) byte = static_cast<uint8_t>(world.in(0, 255));
+  const Array<uint8_t> given(std::move(data));
+  rows.data = given.get();
+  rows.bytes = fault == 2 ? -1 : static_cast<int64_t>(bytes);
+  if (fault == 3) rows.encoding = world.flip() ? -1 : 3;
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  if (rows.encoding == SIDBEAM_ROWS_ROARING) world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);
+  const In<sidbeam_row_set> argument(world, rows);
+  Out<sidbeam_filter*> out(world, 1);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_from_rows)(fault == 4 ? nullptr : index.handle, argument.get(), fault == 5 ? nullptr : out.get(),
+                                 err);
+  });
+  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, false});
+}
+
+// Attributes as the random builder declares them, and one that it does not.
+constexpr const char* kAttributes[] = {"price", "score", "stock", "brand", "tags", "no such attribute"};
+
+void filter_term(World& world) {
+  if (world.indexes.empty()) return;
+  const Held<sidbeam_index>& index = world.any(world.indexes);
+  const int32_t fault = world.fault(4);
+  sidbeam_term term = SIDBEAM_TERM_INIT;
+  term.op = fault == 1 ? (world.flip() ? 0 : 11) : world.in(SIDBEAM_TERM_EQUAL, SIDBEAM_TERM_IS_NULL);
+  term.attribute = fault == 2 ? nullptr : kAttributes[world.in(0, 5)];
+  term.count = term.op == SIDBEAM_TERM_IS_NULL ? 0 : world.in(0, 3);
+  std::vector<int64_t> integers;
+  std::vector<double> numbers;
+  std::vector<uint8_t> bools;
+  for (int64_t i = 0; i < term.count; ++i) {
+    integers.push_back(world.one_in(4) ? world.strange() : world.in(-3, 9));
+    numbers.push_back(static_cast<double>(integers.back()) / 2);
+    bools.push_back(static_cast<uint8_t>(world.in(0, 2)));
+  }
+  const Array<int64_t> as_integers(std::move(integers));
+  const Array<double> as_numbers(std::move(numbers));
+  const Array<uint8_t> as_bools(std::move(bools));
+  const std::vector<const char*> strings(static_cast<size_t>(term.count), "a\xc3\xa9");
+  const int32_t kind = world.in(0, 3);
+  if (kind == 0 && term.count > 0) term.integers = as_integers.get();
+  if (kind == 1 && term.count > 0) term.numbers = as_numbers.get();
+  if (kind == 2 && term.count > 0) term.bools = as_bools.get();
+  if (kind == 3 && term.count > 0) term.strings = strings.data();
+  if (fault == 3) term.count = -1;
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);  // of another type, or no attribute of this index
+  const In<sidbeam_term> argument(world, term);
+  Out<sidbeam_filter*> out(world, 1);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_from_term)(fault == 4 ? nullptr : index.handle, argument.get(), out.get(), err);
+  });
+  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, true});
+}
+
+void filter_text(World& world) {
+  if (world.indexes.empty()) return;
+  static constexpr std::string_view kTexts[] = {"true",
+                                                "price<3 or brand is null",
+                                                "not (stock and tags contains a)",
+                                                "score between -1 and 2.5",
+                                                "price in (1, 2",
+                                                "\xff",
+                                                ""};
+  const Held<sidbeam_index>& index = world.any(world.indexes);
+  const int32_t fault = world.fault(3);
+  const std::string_view text = kTexts[world.in(0, 6)];
+  const Array<char> given(std::vector<char>(text.begin(), text.end()));
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);
+  Out<sidbeam_filter*> out(world, 1);
+  sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_parse)(fault == 1 ? nullptr : index.handle, fault == 2 ? nullptr : given.get(),
+                             fault == 3 ? -1 : std::ssize(text), out.get(), err);
+  });
+  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, index.facts, index.handle, true});
+  if (world.filters.empty()) return;
+  const World::Filter& asked = world.any(world.filters);
+  const auto capacity = static_cast<size_t>(world.in(0, 30));
+  Out<char> printed(world, capacity);
+  Out<int64_t> bytes(world, 1);
+  world.expected.fails_if(!asked.has_text, SIDBEAM_UNSUPPORTED);
+  status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_text)(asked.handle, static_cast<int64_t>(capacity), printed.get(), bytes.get(), err);
+  });
+  if (status == SIDBEAM_OK) FUZZ_CHECK(*bytes > 0);
+}
+
+void combine(World& world) {
+  if (world.filters.empty()) return;
+  const int32_t fault = world.fault(4);
+  const int32_t op = fault == 1 ? (world.flip() ? -1 : 3) : world.in(SIDBEAM_FILTER_AND, SIDBEAM_FILTER_NOT);
+  const int64_t count = fault == 2 ? 0 : op == SIDBEAM_FILTER_NOT ? 1 : world.in(1, 3);
+  std::vector<sidbeam_filter*> operands;
+  const World::Filter& first = world.any(world.filters);
+  bool has_text = true, foreign = false;
+  for (int64_t i = 0; i < std::max<int64_t>(count, 1); ++i) {
+    const World::Filter& one = i == 0 ? first : world.any(world.filters);
+    operands.push_back(one.handle);
+    has_text = has_text && one.has_text;
+    foreign = foreign || one.index != first.index;
+  }
+  world.expected.fails_if(fault != 0 || foreign, SIDBEAM_INVALID_ARGUMENT);
+  Out<sidbeam_filter*> out(world, 1);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_combine)(op, fault == 3 ? nullptr : operands.data(), count, fault == 4 ? nullptr : out.get(),
+                               err);
+  });
+  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, first.facts, first.index, has_text});
+}
+
+void update(World& world) {
+  if (world.filters.empty()) return;
+  const World::Filter& filter = world.any(world.filters);
+  const int32_t fault = world.fault(6);
+  const DrawnItems items = draw_items(world, *filter.facts, fault > 4 ? 0 : fault);
+  std::vector<uint8_t> values(12);
+  for (uint8_t& value : values) value = static_cast<uint8_t>(world.in(0, 2));
+  const Array<uint8_t> allowed(std::move(values));
+  const In<sidbeam_item_list> argument(world, items.list);
+  world.expected.fails_if(fault == 5 || (fault == 6 && items.list.count > 0), SIDBEAM_INVALID_ARGUMENT);
+  Out<int64_t> unknown(world, 1);
+  Out<sidbeam_filter*> out(world, 1);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_update)(fault == 5 ? nullptr : filter.handle, argument.get(),
+                              fault == 6 ? nullptr : allowed.get(), unknown.get(), out.get(), err);
+  });
+  if (status == SIDBEAM_OK) keep_filter(world, *out, {nullptr, filter.facts, filter.index, false});
+}
+
+void describe_filter(World& world) {
+  if (world.filters.empty()) return;
+  const World::Filter filter = world.any(world.filters);
+  const int32_t fault = world.fault(2);
+  if (world.flip()) {
+    world.attempt([&](sidbeam_error* err) { return ABI(filter_prepare)(filter.handle, err); });
+  }
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  OutStruct<sidbeam_filter_info> out(world);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(filter_get_info)(fault == 1 ? nullptr : filter.handle, fault == 2 ? nullptr : out.get(), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  FUZZ_CHECK(out->items >= 0 && out->items <= filter.facts->items && out->bytes > 0);
+  FUZZ_CHECK(out->sids >= (out->prepared != 0 ? 0 : -1) && out->sids <= filter.facts->sids);
+  const uint64_t* bits = nullptr;
+  int64_t words = 0, set = 0;
+  FUZZ_CHECK(ABI(filter_rows)(filter.handle, &bits, &words, nullptr) == SIDBEAM_OK);
+  for (int64_t w = 0; w < words; ++w) set += __builtin_popcountll(bits[w]);
+  FUZZ_CHECK(set == out->items);
+}
+
+void share_filter(World& world) {
+  if (world.one_in(4)) ABI(filter_retain)(nullptr);
+  if (world.one_in(4)) ABI(filter_release)(nullptr);
+  if (world.filters.empty()) return;
+  World::Filter& one = world.any(world.filters);
+  if (world.flip() && world.filters.size() < kMostFilters) {
+    ABI(filter_retain)(one.handle);
+    world.filters.push_back(World::Filter(one));
+    return;
+  }
+  ABI(filter_release)(one.handle);
+  std::swap(one, world.filters.back());
+  world.filters.pop_back();
+}
+
+// What a constraint says of its rules, and of items under them.
+void check_ruled(World& world, const Held<sidbeam_constraint>& ruled) {
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  FUZZ_CHECK(ABI(constraint_get_info)(ruled.handle, &info, nullptr) == SIDBEAM_OK);
+  FUZZ_CHECK(info.allowed_sids >= 0 && info.allowed_sids <= info.sids);
+  FUZZ_CHECK(info.allowed_items >= info.allowed_sids && info.allowed_items <= info.items);
+  const int32_t fault = world.fault(2);
+  const Array<int64_t> ordinals(std::vector<int64_t>{-1, world.in(0, static_cast<int32_t>(info.sids) - 1)});
+  Out<int64_t> rows(world, 5), offsets(world, 3);
+  world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(constraint_items)(fault == 1 ? nullptr : ruled.handle, ordinals.get(), 2, world.in(0, 2),
+                                 fault == 2 ? -1 : 5, world.in(0, 1), rows.get(), offsets.get(), nullptr, err);
+  });
+  if (status == SIDBEAM_OK) FUZZ_CHECK(offsets[1] == 0 && offsets[2] >= 0 && offsets[2] <= 5);
+}
+
+void create_ruled(World& world) {
+  if (world.indexes.empty() || world.ruled.size() >= kMostRuled) return;
+  const Held<sidbeam_index>& index = world.any(world.indexes);
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = index.handle;
+  const bool filters = !world.filters.empty() && world.flip();
+  if (filters) {
+    const World::Filter& filter = world.any(world.filters);
+    config.filter = filter.handle;
+    world.expected.fails_if(filter.index != index.handle, SIDBEAM_INVALID_ARGUMENT);
+  }
+  const DrawnItems out_items = draw_items(world, *index.facts, 0), in_items = draw_items(world, *index.facts, 0);
+  std::optional<In<sidbeam_item_list>> excluded, allowed;
+  const bool excludes = world.flip(), allows = world.one_in(3);
+  if (excludes) config.excluded = excluded.emplace(world, out_items.list).get();
+  if (allows) config.allowed = allowed.emplace(world, in_items.list).get();
+  if ((excludes || allows || filters) && (index.facts->kinds & SIDBEAM_KIND_TRIE) == 0)
+    world.expected.fails(SIDBEAM_MISSING_SECTION);
+  const In<sidbeam_constraint_config> argument(world, config);
+  Out<sidbeam_constraint*> out(world, 1);
+  const sidbeam_status status =
+      world.attempt([&](sidbeam_error* err) { return ABI(constraint_create)(argument.get(), out.get(), err); });
+  if (status != SIDBEAM_OK) return;
+  world.ruled.push_back({*out, index.facts});
+  check_ruled(world, world.ruled.back());
+}
+
+void exclude(World& world) {
+  if (world.ruled.empty()) return;
+  Held<sidbeam_constraint>& ruled = world.any(world.ruled);
+  const int32_t fault = world.fault(6);
+  const DrawnItems items = draw_items(world, *ruled.facts, fault > 4 ? 0 : fault);
+  const In<sidbeam_item_list> argument(world, items.list);
+  world.expected.fails_if(fault > 4, SIDBEAM_INVALID_ARGUMENT);
+  if ((ruled.facts->kinds & SIDBEAM_KIND_TRIE) == 0) world.expected.fails(SIDBEAM_MISSING_SECTION);
+  Out<sidbeam_constraint*> out(world, 1);
+  const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
+    return ABI(constraint_exclude)(fault == 5 ? nullptr : ruled.handle, argument.get(),
+                                   fault == 6 ? nullptr : out.get(), err);
+  });
+  if (status != SIDBEAM_OK) return;
+  ABI(constraint_release)(ruled.handle);
+  ruled.handle = *out;
+  check_ruled(world, ruled);
+}
+
+}  // namespace
+
+std::span<const Operation> filter_operations() {
+  static constexpr Operation kAll[] = {filter_items, filter_rows,  filter_rows, filter_term,     filter_text, combine,
+                                       update,       create_ruled, exclude,     describe_filter, share_filter};
+  return kAll;
+}
+
+}  // namespace fuzz::abi
