@@ -87,7 +87,7 @@ class Views {
 
   void add(const Column& column) {
     Attribute& out = attributes.emplace_back();
-    out.name = column.name;
+    out.name = names_.emplace_back(column.name);
     out.type = column.type;
     if (std::any_of(column.cells.begin(), column.cells.end(), [](const Cell& cell) { return cell.null; }))
       out.valid = keep_bits(column, [](const Cell& cell) { return !cell.null; });
@@ -126,6 +126,7 @@ class Views {
     out.code_count = codes.size();
   }
 
+  std::deque<std::string> names_;
   std::deque<std::vector<uint8_t>> blocks_;
 };
 

@@ -358,6 +358,7 @@ static void follow_rules(exercise* e) {
   list.by = SIDBEAM_ITEMS_BY_ROW;
   list.numbers = rows;
   list.count = 1 + next_noise(e) % ROOM;
+  const int counted[4] = {steps_done, rows_done, draws_done, rounds_done}; /* without rules */
   config.index = e->index;
   config.filter = next_noise(e) % 2 == 0 ? some_filter(e, &list) : NULL;
   config.excluded = next_noise(e) % 2 == 0 ? &list : NULL;
@@ -370,13 +371,14 @@ static void follow_rules(exercise* e) {
       e->constraint = more;
     }
     for (int32_t normalization = SIDBEAM_NORMALIZE_FULL; normalization <= SIDBEAM_NORMALIZE_VALID; normalization += 2)
-      steps_done += decode(e, SIDBEAM_STRATEGY_TRIE, normalization, SIDBEAM_MODE_SEARCH);
+      (void)decode(e, SIDBEAM_STRATEGY_TRIE, normalization, SIDBEAM_MODE_SEARCH);
     draw(e);
     use_stateless_forms(e);
     sidbeam_constraint_release(e->constraint);
   }
   sidbeam_filter_release(config.filter);
   e->constraint = whole;
+  steps_done = counted[0], rows_done = counted[1], draws_done = counted[2], rounds_done = counted[3];
 }
 
 int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise) {

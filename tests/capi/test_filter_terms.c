@@ -6,13 +6,14 @@
  * is their id, but item 13 has none; a brand, "a" where the id is even, otherwise "b x"; stock below 12. */
 static sidbeam_index* priced(void) {
   static const int64_t codes[6] = {1, 0, 0, 1, 0, 1}, offsets[3] = {0, 1, 4};
+  static const int64_t ids_of_pairs[6] = {13, 10, 14, 11, 12, 15};
   static const uint8_t valid[6] = {0, 1, 1, 1, 1, 1}, stock[6] = {0, 1, 0, 1, 0, 0};
   const sidbeam_builder_config config = builder_config(&small, SIDBEAM_KIND_TRIE);
   sidbeam_runtime* runtime = make_runtime();
   sidbeam_builder* builder = NULL;
   sidbeam_index* index = NULL;
   sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
-  CHECK_I64(small.ids, LIST(13, 10, 14, 11, 12, 15));
+  for (int i = 0; i < 6; ++i) CHECK_INT(small.ids[i], ids_of_pairs[i]);
   CHECK_OK(sidbeam_builder_create(runtime, &config, &builder, &err));
   CHECK_OK(sidbeam_builder_declare_attribute(builder, "price", SIDBEAM_ATTRIBUTE_I64, &err));
   CHECK_OK(sidbeam_builder_declare_attribute(builder, "brand", SIDBEAM_ATTRIBUTE_STRING, &err));
@@ -166,10 +167,10 @@ static void wrong_rows_are_refused(void) {
   CHECK_FAILS(sidbeam_filter_from_rows(index, &rows, &filter, &err), SIDBEAM_INVALID_ARGUMENT, __VA_ARGS__)
   rows.data = data;
   rows.bytes = 0;
-  REFUSED("bits");
+  REFUSED("filter: 6 bits from bit 0 on in 0 bytes, expected them to end there");
   rows.bytes = 1;
   rows.offset = 3;
-  REFUSED("bits");
+  REFUSED("filter: 6 bits from bit 3 on in 1 bytes");
   rows.offset = -1;
   REFUSED("rows.offset is -1, expected at least 0");
   rows.offset = 1;
@@ -177,9 +178,9 @@ static void wrong_rows_are_refused(void) {
   REFUSED("rows.offset is 1, expected 0, since the rows are no bits");
   rows.offset = 0;
   rows.bytes = 5;
-  REFUSED("bytes");
+  REFUSED("filter: 5 bytes, expected 6, one per item");
   rows.encoding = SIDBEAM_ROWS_ROARING;
-  REFUSED("Roaring");
+  REFUSED("filter: Roaring bitmap: at byte 0: cookie 0, expected 12346");
   rows.bytes = -1;
   REFUSED("rows.bytes is -1, expected at least 0");
   rows.bytes = 5;
@@ -196,7 +197,7 @@ static void wrong_rows_are_refused(void) {
 static void wrong_terms_are_refused(void) {
   static const int64_t two[2] = {1, 2};
   static const double nan_bound[1] = {NAN}, fraction[1] = {1.5};
-  static const char* const texts[2] = {"x", NULL};
+  static const char* const words[2] = {"x", NULL};
   sidbeam_index *index = priced(), *bare = make_index(&small, SIDBEAM_KIND_TRIE);
   sidbeam_filter* filter = NULL;
   sidbeam_term term = SIDBEAM_TERM_INIT;
@@ -211,25 +212,25 @@ static void wrong_terms_are_refused(void) {
   term.count = 1;
   REFUSED(index, "term gives 0 arrays of values, expected one of integers, numbers, bools, strings");
   term.integers = two;
-  REFUSED(index, "prize", "brand", "price", "stock");
-  REFUSED(bare, "prize");
+  REFUSED(index, "filter: column 'prize' is not there, expected one of 'brand', 'price', 'stock'");
+  REFUSED(bare, "filter: column 'prize' is not there, expected none, since the index has no attributes");
   term.numbers = fraction;
   REFUSED(index, "term gives 2 arrays of values");
   term.integers = NULL;
   term.attribute = "price";
-  REFUSED(index, "price", "1.5");
+  REFUSED(index, "filter: column 'price' holds integers", "found the number 1.5");
   term.numbers = nan_bound;
-  REFUSED(index, "NaN");
+  REFUSED(index, "filter: column 'price': a value of = is NaN");
   term.numbers = NULL;
-  term.strings = texts;
-  REFUSED(index, "price", "integers");
+  term.strings = words;
+  REFUSED(index, "expected an integer after =, found the text 'x'");
   term.count = 2;
   REFUSED(index, "term.strings[1] is NULL");
   term.strings = NULL;
   term.integers = two;
-  REFUSED(index, "values");
+  REFUSED(index, "filter: column 'price': = has 2 values, expected 1");
   term.op = SIDBEAM_TERM_CONTAINS;
-  REFUSED(index, "price", "contains");
+  REFUSED(index, "expected a comparison, in, between or is null, found contains");
 #undef REFUSED
   CHECK(filter == NULL);
   sidbeam_index_release(index);
@@ -244,18 +245,18 @@ static void wrong_texts_are_refused(void) {
   CHECK(large != NULL);
 #define REFUSED(text, bytes, ...) \
   CHECK_FAILS(sidbeam_filter_parse(index, text, bytes, &filter, &err), SIDBEAM_INVALID_ARGUMENT, __VA_ARGS__)
-  REFUSED("price<", 6, "filter: at byte 6", "expected");
-  REFUSED("price<1 or", 10, "filter: at byte 10");
-  REFUSED("price~1", 7, "filter: at byte 5");
-  REFUSED("", 0, "filter: at byte 0");
-  REFUSED("prize<1", 7, "prize");
-  REFUSED("brand<1", 7, "brand");
+  REFUSED("price<", 6, "filter: at byte 6 (after `price<`): expected a value, found the end");
+  REFUSED("price<1 or", 10, "filter: at byte 10 (after `price<1 or`): expected a column");
+  REFUSED("price~1", 7, "filter: at byte 5 (`~1`): expected an operator");
+  REFUSED("", 0, "filter: at byte 0 (after ``): expected a column");
+  REFUSED("prize<1", 7, "filter: column 'prize' is not there");
+  REFUSED("brand<1", 7, "filter: column 'brand' holds strings, expected text after <, found 1");
   REFUSED("x", -1, "bytes is -1, expected at least 0");
   memset(large, '(', MEGABYTE + 1);
-  REFUSED(large, MANY, "200");
-  REFUSED(large, MEGABYTE + 1, "1048576");
+  REFUSED(large, MANY, "filter: at byte 200: expected at most 200 open parentheses and nots, found one more");
+  REFUSED(large, MEGABYTE + 1, "filter: the text has 1048577 bytes, expected at most 1048576");
   for (int i = 0; i < MANY; ++i) memcpy(large + 4 * i, "not ", 4);
-  REFUSED(large, 4 * MANY, "200");
+  REFUSED(large, 4 * MANY, "filter: at byte 800: expected at most 200 open parentheses and nots");
 #undef REFUSED
   CHECK_FAILS(sidbeam_filter_parse(index, NULL, 3, &filter, &err), SIDBEAM_INVALID_ARGUMENT, "text is NULL");
   CHECK(filter == NULL);

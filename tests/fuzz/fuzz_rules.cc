@@ -1,6 +1,7 @@
 // Filters as others might write them: as text, judged over columns that are sound or damaged, and as sets of rows in
 // Roaring's format, bits, bytes and lists. SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -81,7 +82,7 @@ void try_text(std::string_view text) {
   for (size_t row = 0; row < kItems; ++row) FUZZ_CHECK(has(bits, row) == filters::passes(tree, columns(), row));
 }
 
-// The columns with arrays of the input's bytes: nothing outside them is read.
+// The columns with some arrays of the input's bytes: nothing outside them is read.
 void try_damaged(std::string_view text, Bytes bytes) {
   sidbeam::Expression tree;
   if (bytes.empty() || !is_taken([&] { tree = sidbeam::parse_expression(text); })) return;
@@ -98,10 +99,13 @@ void try_damaged(std::string_view text, Bytes bytes) {
   for (sidbeam::Attribute& column : damaged) {
     const bool is_list = column.type == sidbeam::AttributeType::kStringList;
     if (column.type < sidbeam::AttributeType::kString) continue;
-    const int width = 2 << bytes[next++ % bytes.size()] % 3;
-    column.codes = {array(is_list ? column.code_count : kItems, static_cast<size_t>(width)), width};
-    if (is_list) column.offsets = {array(kItems + 1, static_cast<size_t>(width)), width};
-    column.dictionary.offsets = static_cast<const uint64_t*>(array(column.dictionary.count + 1, 8));
+    const uint8_t which = bytes[next++ % bytes.size()];  // what is damaged: with all of it, little would be found
+    const int width = 2 << which % 3;
+    const auto width_bytes = static_cast<size_t>(width);
+    if ((which & 0x80) != 0) column.codes = {array(is_list ? column.code_count : kItems, width_bytes), width};
+    if (is_list && (which & 0x40) != 0) column.offsets = {array(kItems + 1, width_bytes), width};
+    if ((which & 0x20) != 0)
+      column.dictionary.offsets = static_cast<const uint64_t*>(array(column.dictionary.count + 1, 8));
   }
   is_taken([&] { rows_of(tree, damaged); });
 }
@@ -116,8 +120,9 @@ void try_roaring(Bytes bytes, uint64_t items) {
   if (!is_taken([&] { bits = read({block.get(), bytes.size()}); })) return;
   check_end(bits, items);
   std::vector<uint32_t> rows;
-  for (uint64_t row = 0; row < items; ++row)
-    if (has(bits, row)) rows.push_back(static_cast<uint32_t>(row));
+  for (int64_t word = 0; word < bits.size(); ++word)
+    for (uint64_t left = bits[word]; left != 0; left &= left - 1)
+      rows.push_back(static_cast<uint32_t>(word * 64 + std::countr_zero(left)));
   for (const roaring::Runs runs : {roaring::Runs::kNone, roaring::Runs::kSome}) {
     const RowBits again = read(roaring::write(rows, runs));
     FUZZ_CHECK(std::equal(bits.begin(), bits.end(), again.begin(), again.end()));
@@ -129,6 +134,14 @@ void try_roaring(Bytes bytes, uint64_t items) {
   size_t cardinality = 0;
   for (size_t i = 0; i < count; ++i) cardinality += number(entries + 4 * i + 2) + 1;
   FUZZ_CHECK(cardinality == rows.size());
+}
+
+// Pairs of a byte and how often it follows itself: a bitmap of Roaring's takes more bytes than an input may have.
+std::vector<uint8_t> unrolled(Bytes pairs) {
+  std::vector<uint8_t> bytes;
+  for (size_t i = 0; i + 1 < pairs.size() && bytes.size() < 40'000; i += 2)
+    bytes.insert(bytes.end(), pairs[i + 1] + size_t{1}, pairs[i]);
+  return bytes;
 }
 
 void try_arrays(Bytes bytes, uint64_t offset, uint64_t items) {
@@ -189,7 +202,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       try_damaged(text.substr(0, number % 512), rest.subspan(std::min<size_t>(rest.size(), number % 512)));
       break;
     case 3:
-      try_roaring(rest, number % 400'000);
+      if (data[0] < 128)
+        try_roaring(rest, number % 400'000);
+      else
+        try_roaring(unrolled(rest), number % 400'000);
       break;
     default:
       try_arrays(rest, data[1], number / 256 % 2048);

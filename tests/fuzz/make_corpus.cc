@@ -128,19 +128,28 @@ bool write_filters(const std::filesystem::path& folder) {
   for (const std::string text :
        {"price<20 and region in (us, ca) and not region_=\"a\"", "age_ in (0, 1, 5, 13, 1000, -9223372036854775808)",
         "age between -1 and 8 or price_>=-1e39", "tags contains (us, x9) or tags_ not contains 'a.'",
+        "region in (a, ab, us, ca, b, x9)", "price_ in (100.0, 2e3)", "tags contains (a, ab, us, ca, b, A)",
         "stock and not stock_", "not (region_ is null or tags is not null) and true or false",
         "region!='\\u00fc' or region>\"b\\x7e\""}) {
     const std::vector<uint8_t> bytes(text.begin(), text.end());
     add(bytes, {0, 0, 0, 0});
     std::vector<uint8_t> damaged = bytes;
-    for (int i = 0; i < 64; ++i) damaged.push_back(static_cast<uint8_t>(i * 7));
+    for (int i = 0; i < 64; ++i) damaged.push_back(static_cast<uint8_t>(200 + i * 7));
     add(damaged, {2, static_cast<uint8_t>(bytes.size()), 0, 0});
   }
   std::vector<uint32_t> rows = {3, 5, 70'000, 131'072, 131'073, 131'075, 262'143};
   for (const roaring::Runs runs : {roaring::Runs::kNone, roaring::Runs::kSome, roaring::Runs::kAll})
     add(roaring::write(rows, runs), {3, 0x40, 0x0D, 3});
-  for (uint32_t row = 0; row < 10'000; row += 2) rows.push_back(row);  // a bitmap, longer than most inputs may be
-  add(roaring::write(rows, roaring::Runs::kAll), {3, 0x40, 0x0D, 3});
+  for (uint32_t row = 100; row < 5'000; ++row) rows.push_back(row);
+  const std::vector<uint8_t> bitmap = roaring::write(rows, roaring::Runs::kNone);
+  std::vector<uint8_t> pairs;  // each byte and how often it follows itself
+  for (const uint8_t byte : bitmap) {
+    if (pairs.empty() || pairs[pairs.size() - 2] != byte || pairs.back() == 255)
+      pairs.insert(pairs.end(), {byte, 0});
+    else
+      ++pairs.back();
+  }
+  add(pairs, {128, 0x40, 0x0D, 3});
   add({1, 0, 255, 7, 9}, {4, 3, 5, 0});
   return written;
 }

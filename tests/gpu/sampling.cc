@@ -32,6 +32,7 @@ struct Tally {
 // A case of the differential test, as a session that samples takes it. Emulated threads are slow.
 Case sampled_case(uint64_t seed, int mode) {
   Case c = differential::draw_case(seed);
+  c.rules = 0;
   const auto draw = [seed](uint64_t what) { return mix(seed, 77, what); };
   if (c.strategy == SIDBEAM_STRATEGY_HASH_FINAL) c.strategy = SIDBEAM_STRATEGY_SORTED;
   if (mode == SIDBEAM_MODE_STOCHASTIC && c.strategy > SIDBEAM_STRATEGY_SORTED)
