@@ -197,7 +197,7 @@ static void declarations_are_checked(void) {
   CHECK_FAILS(sidbeam_builder_declare_attribute(NULL, "a", 1, &err), bad, "builder is NULL");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, NULL, 1, &err), bad, "name is NULL");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "a", 0, &err), bad,
-              "type is 0, expected 1 to 5: i64, f32, bool, string or string_list");
+              "type is 0, expected 1 to 5: i64, f32, bool, string or string lists");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "a", 6, &err), bad, "type is 6");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "", 1, &err), bad, "the name '' is empty, expected 1 to 128");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, long_name, 1, &err), bad, "has more than 128 bytes");

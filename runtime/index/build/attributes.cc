@@ -219,7 +219,7 @@ int64_t AttributeColumn::bytes() const {
 
 void AttributeColumns::declare(const char* name, int32_t type, int64_t rows) {
   if (type < SIDBEAM_ATTRIBUTE_I64 || type > SIDBEAM_ATTRIBUTE_STRING_LIST)
-    fail(SIDBEAM_INVALID_ARGUMENT, "type is %d, expected 1 to 5: i64, f32, bool, string or string_list", type);
+    fail(SIDBEAM_INVALID_ARGUMENT, "type is %d, expected 1 to 5: i64, f32, bool, string or string lists", type);
   if (const char* refused = refused_attribute_name(name); refused != nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "the name '%.150s' %s, expected 1 to %zu bytes of UTF-8", name, refused,
          kMaxAttributeName);
