@@ -34,10 +34,11 @@ class Column:
     text: Optional[np.ndarray] = None
     offsets: Optional[np.ndarray] = None
     lists: Optional[np.ndarray] = None
+    codes: Optional[np.ndarray] = None
 
     def set(self, builder: Any, count: int) -> None:
         arrays = (self.valid, self.integers, self.numbers, self.bools, self.text, self.offsets, self.lists)
-        _native.flat_builder_set_attribute(builder, self.name, count, *arrays, None)
+        _native.flat_builder_set_attribute(builder, self.name, count, *arrays, self.codes)
 
 
 def columns_of(given: Any, count: int, known: Mapping[str, AttributeType]) -> list[Column]:
@@ -102,20 +103,24 @@ def _of_array(name: str, kind: AttributeType, values: np.ndarray, valid: Optiona
     return Column(name, kind, present, numbers=np.ascontiguousarray(values, np.float32))
 
 
-def _kind_of_one(value: Any) -> Optional[AttributeType]:
-    if isinstance(value, (bool, np.bool_)):
+def _kind_of_type(cls: type) -> Optional[AttributeType]:
+    if issubclass(cls, (bool, np.bool_)):
         return AttributeType.BOOL
-    if isinstance(value, (int, np.integer)):
+    if issubclass(cls, (int, np.integer)):
         return AttributeType.I64
-    if isinstance(value, (float, np.floating)):
+    if issubclass(cls, (float, np.floating)):
         return AttributeType.F32
-    if isinstance(value, str):
+    if issubclass(cls, str):
         return AttributeType.STRING
-    return AttributeType.STRING_LIST if isinstance(value, (list, tuple, np.ndarray)) else None
+    return AttributeType.STRING_LIST if issubclass(cls, (list, tuple, np.ndarray)) else None
+
+
+def _kind_of_one(value: Any) -> Optional[AttributeType]:
+    return _kind_of_type(type(value))
 
 
 def _type_of(values: Sequence[Any], what: str) -> AttributeType:
-    kinds = {_kind_of_one(value) for value in values}
+    kinds = {_kind_of_type(cls) for cls in set(map(type, values))}
     if kinds == {AttributeType.I64, AttributeType.F32}:
         return AttributeType.F32
     if not kinds:
@@ -149,22 +154,26 @@ def _of_list(
             array[i] = integer(int(values[i]), f"{what}[{i}]") if kind == AttributeType.I64 else values[i]
         fields = {AttributeType.I64: "integers", AttributeType.F32: "numbers", AttributeType.BOOL: "bools"}
         return Column(name, kind, present, **{fields[kind]: array})
-    texts: list[bytes] = []
+    table: dict[str, int] = {}  # distinct strings, of which there are mostly few
+    codes: list[int] = []
     lists = np.zeros(count + 1, np.int64)
     for i in range(count):
         if kind == AttributeType.STRING:
             if present[i] and not isinstance(values[i], str):
                 raise refuse(i, "a str")
-            texts.append(catalogue.utf8(values[i], f"{what}[{i}]") if present[i] else b"")
+            codes.append(table.setdefault(values[i], len(table)) if present[i] else 0)
         elif present[i]:
             if _kind_of_one(values[i]) != AttributeType.STRING_LIST or not all(isinstance(s, str) for s in values[i]):
                 raise refuse(i, "a list of str")
-            texts.extend(catalogue.utf8(s, f"{what}[{i}]") for s in values[i])
-        lists[i + 1] = len(texts)
+            codes.extend(table.setdefault(s, len(table)) for s in values[i])
+        lists[i + 1] = len(codes)
+    texts = [catalogue.utf8(string, f"a string of {what}") for string in table]
     offsets = np.zeros(len(texts) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)), out=offsets[1:])
     text = np.frombuffer(b"".join(texts) or b"\0", np.uint8)
-    return Column(name, kind, present, text=text, offsets=offsets, lists=lists if kind == 5 else None)
+    numbers = np.array(codes or [0], np.int64)
+    spread = lists if kind == AttributeType.STRING_LIST else None
+    return Column(name, kind, present, text=text, offsets=offsets, lists=spread, codes=numbers)
 
 
 def asked_for(given: Any) -> tuple[Optional[list[str]], dict[str, AttributeType]]:
