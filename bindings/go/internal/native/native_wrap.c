@@ -322,6 +322,8 @@ static const fl_word fl_counts[] = {{"begin_count", "the number of begin_tokens"
                                     {"level_count", "the number of levels"},
                                     {"codes_count", "the number of codes"},
                                     {"in_count", "the number of states"},
+                                    {"attribute_count", "the number of attributes"},
+                                    {"string_count", "the number of strings"},
                                     {"width_levels", "the number of levels of widths"},
                                     {NULL, NULL}};
 
@@ -904,41 +906,55 @@ static inline int fl_terminated(sidbeam_error* err, const char* name, flat_in_by
   return err->code == 0;
 }
 
+/* Splits names, each of which ends with NUL; none: 0. */
+static inline int32_t fl_names(flat_in_bytes list, const char* what, int32_t most, const char** names,
+                               sidbeam_error* err) {
+  int32_t count = 0;
+  int64_t i;
+  if (list.data == NULL || !fl_terminated(err, what, list)) return 0;
+  for (i = 0; i < list.count; i += (int64_t)strlen(list.data + i) + 1) {
+    if (count == most) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s has more than %d names", what, most);
+      return 0;
+    }
+    names[count++] = list.data + i;
+  }
+  return count;
+}
+
 /* Names end with NUL, those of `levels` each; none: NULL. `names` [SIDBEAM_MAX_LEVELS] is what the config refers to. */
 static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
                                   flat_in_bytes item, flat_in_bytes priority, const char** names,
                                   sidbeam_arrow_config* config, sidbeam_error* err) {
-  int64_t i = 0;
-  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "levels", levels) ||
-      !fl_terminated(err, "level_prefix", level_prefix) || !fl_terminated(err, "item", item) ||
-      !fl_terminated(err, "priority", priority))
+  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "level_prefix", level_prefix) ||
+      !fl_terminated(err, "item", item) || !fl_terminated(err, "priority", priority))
     return 0;
   config->sid = sid.data;
   config->level_prefix = level_prefix.data;
   config->item = item.data;
   config->priority = priority.data;
-  if (levels.data == NULL) return 1;
-  config->levels = names;
-  for (i = 0; i < levels.count; i += (int64_t)strlen(levels.data + i) + 1) {
-    if (config->level_count == SIDBEAM_MAX_LEVELS) {
-      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "levels has more than %d names", SIDBEAM_MAX_LEVELS);
-      return 0;
-    }
-    names[config->level_count++] = levels.data + i;
-  }
-  return 1;
+  config->level_count = fl_names(levels, "levels", SIDBEAM_MAX_LEVELS, names, err);
+  if (levels.data != NULL) config->levels = names;
+  return err->code == 0;
 }
 
-/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
+enum { FLAT_MOST_ATTRIBUTES = 256 };
+
+/* stream: the address of an ArrowArrayStream; attributes: names, each of which ends with NUL. Returns the number of
+ * pairs. */
 static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
                                              flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
-                                             flat_in_bytes priority, sidbeam_error* err) {
+                                             flat_in_bytes priority, flat_in_bytes attributes, int32_t all_attributes,
+                                             sidbeam_error* err) {
   sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
-  const char* names[SIDBEAM_MAX_LEVELS];
+  const char *names[SIDBEAM_MAX_LEVELS], *columns[FLAT_MOST_ATTRIBUTES];
   int64_t pairs = 0;
   void* object = NULL;
   fl_clear(err);
-  if (fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+  config.attributes = columns;
+  config.all_attributes = all_attributes;
+  config.attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, columns, err);
+  if (err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
     object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) {
     flat_arrow_release(stream);
@@ -989,6 +1005,7 @@ enum {
   FLAT_IMPORT_VARIABLE_LENGTH,
   FLAT_IMPORT_ID_TYPE,
   FLAT_IMPORT_CODES_FROM_DATA,
+  FLAT_IMPORT_ATTRIBUTES, /* how many */
   FLAT_IMPORT_COUNT
 };
 
@@ -1003,7 +1020,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
                                     const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
-                                    sidbeam_error* err) {
+                                    const char* attributes, sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
   fl_clear(err);
@@ -1027,6 +1044,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
   config.token_base = token_base >= 0 ? token_base : 0;
   config.quotes = quotes;
   config.text_ids = text_ids;
+  config.attributes = attributes;
   config.progress = fl_progress;
   config.progress_context = import;
   if (atomic_load(&import->object) != NULL) {
@@ -1062,6 +1080,7 @@ static inline void flat_import_get_info(flat_handle* import, flat_out_i64 number
     numbers.data[FLAT_IMPORT_VARIABLE_LENGTH] = info.variable_length;
     numbers.data[FLAT_IMPORT_ID_TYPE] = info.id_type;
     numbers.data[FLAT_IMPORT_CODES_FROM_DATA] = info.codes_from_data;
+    numbers.data[FLAT_IMPORT_ATTRIBUTES] = info.attribute_count;
     memcpy(codes.data, info.codes, (size_t)info.levels * sizeof(int32_t));
   }
   fl_leave(import);
@@ -1087,6 +1106,28 @@ static inline int64_t flat_import_text(flat_handle* import, int32_t which, flat_
       fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "which is %d, expected a text of FLAT_IMPORT_*", which);
     } else {
       length = fl_text(out, text, (int64_t)strlen(text));
+    }
+  }
+  fl_leave(import);
+  return length;
+}
+
+/* type [1]: SIDBEAM_ATTRIBUTE_* of attribute i. Copies as much of its name as fits; returns the name's length. */
+static inline int64_t flat_import_get_attribute(flat_handle* import, int64_t i, flat_out_i32 type, flat_out_bytes name,
+                                                sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  int64_t length = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, type, 1)) return 0;
+  object = fl_enter_import(import, err);
+  if (object == NULL) return 0;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK) {
+    if (i < 0 || i >= info.attribute_count) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "i is %" PRId64 ", expected less than %" PRId64, i, info.attribute_count);
+    } else {
+      type.data[0] = info.attribute_types[i];
+      length = fl_text(name, info.attribute_names[i], (int64_t)strlen(info.attribute_names[i]));
     }
   }
   fl_leave(import);
@@ -1510,6 +1551,169 @@ static inline void flat_index_unload(flat_handle* index, int32_t device_id, sidb
   if (object == NULL) return;
   sidbeam_index_unload((sidbeam_index*)object, device_id);
   fl_drop_user(index);
+}
+
+#endif
+
+/* Attributes of items: given to a builder, and read from an index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_ATTRIBUTES_H
+#define SIDBEAM_FLAT_ATTRIBUTES_H
+
+/* Where the numbers of sidbeam_attribute_info stand in an array of FLAT_ATTRIBUTE_COUNT. */
+enum {
+  FLAT_ATTRIBUTE_TYPE,
+  FLAT_ATTRIBUTE_NULLS,
+  FLAT_ATTRIBUTE_DISTINCT,
+  FLAT_ATTRIBUTE_CODES,
+  FLAT_ATTRIBUTE_LEAST,
+  FLAT_ATTRIBUTE_GREATEST,
+  FLAT_ATTRIBUTE_COUNT
+};
+
+static inline void flat_builder_declare_attribute(flat_handle* builder, const char* name, int32_t type,
+                                                  sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_declare_attribute((sidbeam_builder*)object, name, type, err);
+  fl_leave(builder);
+}
+
+/* Fields of sidbeam_attribute_column; those that the type does not need may be none. valid, bools: bytes. Strings go by
+ * offsets, which has one more than there are; with codes they are a dictionary. */
+static inline void flat_builder_set_attribute(flat_handle* builder, const char* name, int64_t count,
+                                              flat_in_bytes valid, flat_in_i64 integers, flat_in_f32 numbers,
+                                              flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
+                                              flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  int64_t values = count;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, valid, count) || !FLAT_NEED(err, integers, count) || !FLAT_NEED(err, numbers, count) ||
+      !FLAT_NEED(err, bools, count) || !FLAT_NEED(err, lists, count + 1))
+    return;
+  if (lists.data != NULL && count >= 0) values = lists.data[count];
+  if (values < 0) values = 0; /* which the library refuses */
+  if (!FLAT_NEED(err, codes, values) || (codes.data == NULL && !FLAT_NEED(err, offsets, values + 1)) ||
+      !FLAT_NEED(err, offsets, 1) ||
+      (offsets.data != NULL && !FLAT_NEED(err, text, offsets.data[codes.data == NULL ? values : offsets.count - 1])))
+    return;
+  column.name = name;
+  column.valid = (const uint8_t*)valid.data;
+  column.integers = integers.data;
+  column.numbers = numbers.data;
+  column.bools = (const uint8_t*)bools.data;
+  column.text = text.data;
+  column.offsets = offsets.data;
+  column.lists = lists.data;
+  column.codes = codes.data;
+  column.string_count = offsets.count - 1;
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_set_attribute((sidbeam_builder*)object, &column, count, err);
+  fl_leave(builder);
+}
+
+/* How many attributes the index has. */
+static inline int64_t flat_index_attribute_count(flat_handle* index, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_index_get_info((sidbeam_index*)object, &info, err);
+  fl_drop_user(index);
+  return info.attribute_count;
+}
+
+/* numbers [FLAT_ATTRIBUTE_COUNT]; range [2]: least and greatest of F32. Returns the length of the name, of which as
+ * much as fits is written. */
+static inline int64_t flat_index_get_attribute(flat_handle* index, int64_t i, flat_out_i64 numbers, flat_out_f32 range,
+                                               flat_out_bytes name, sidbeam_error* err) {
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, numbers, FLAT_ATTRIBUTE_COUNT) || !FLAT_GIVEN(err, range, 2)) return 0;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  if (sidbeam_index_get_attribute((sidbeam_index*)object, i, &info, err) == SIDBEAM_OK) {
+    numbers.data[FLAT_ATTRIBUTE_TYPE] = info.type;
+    numbers.data[FLAT_ATTRIBUTE_NULLS] = info.nulls;
+    numbers.data[FLAT_ATTRIBUTE_DISTINCT] = info.distinct;
+    numbers.data[FLAT_ATTRIBUTE_CODES] = info.codes;
+    numbers.data[FLAT_ATTRIBUTE_LEAST] = info.least;
+    numbers.data[FLAT_ATTRIBUTE_GREATEST] = info.greatest;
+    range.data[0] = (float)info.least_number;
+    range.data[1] = (float)info.greatest_number;
+    bytes = fl_text(name, info.name, (int64_t)strlen(info.name));
+  }
+  fl_drop_user(index);
+  return bytes;
+}
+
+/* values [count]; valid [count] bytes, or none. */
+static inline void flat_index_attribute_integers(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                                 flat_out_i64 values, flat_out_bytes valid, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, count) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_integers((sidbeam_index*)object, attribute, item_row, count, values.data,
+                                          (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+static inline void flat_index_attribute_numbers(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                                flat_out_f32 values, flat_out_bytes valid, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, count) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_numbers((sidbeam_index*)object, attribute, item_row, count, values.data,
+                                         (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+/* offsets [count + 1]; codes as many as the last of these says, or none; valid [count] bytes, or none. */
+static inline void flat_index_attribute_lists(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                              flat_out_i64 offsets, flat_out_i64 codes, flat_out_bytes valid,
+                                              sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, offsets, count + 1) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_lists((sidbeam_index*)object, attribute, item_row, count, offsets.data, codes.count,
+                                       codes.data, (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+/* The strings of codes [first, first + count), end to end: offsets [count + 1]; as many whole strings as fit are
+ * written to `text`. Returns their length altogether. */
+static inline int64_t flat_index_attribute_strings(flat_handle* index, int64_t attribute, int64_t first, int64_t count,
+                                                   flat_out_i64 offsets, flat_out_bytes text, sidbeam_error* err) {
+  int64_t end = 0, i;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, offsets, count + 1)) return 0;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  offsets.data[0] = 0;
+  for (i = 0; i < count; i++) {
+    const char* string = NULL;
+    int64_t bytes = 0;
+    if (sidbeam_index_attribute_string((sidbeam_index*)object, attribute, first + i, &string, &bytes, err) !=
+        SIDBEAM_OK)
+      break;
+    if (text.data != NULL && end + bytes <= text.count) memcpy(text.data + end, string, (size_t)bytes);
+    offsets.data[i + 1] = end += bytes;
+  }
+  fl_drop_user(index);
+  return end;
 }
 
 #endif
@@ -4020,7 +4224,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_f90692ecae313ddf(void *_swig_go_0) {
+void _wrap_Swig_free_native_26feb9215e50bd55(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -4030,7 +4234,7 @@ void _wrap_Swig_free_native_f90692ecae313ddf(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_f90692ecae313ddf(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_26feb9215e50bd55(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4043,7 +4247,7 @@ void *_wrap_Swig_malloc_native_f90692ecae313ddf(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4055,7 +4259,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4067,7 +4271,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4079,7 +4283,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4091,7 +4295,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4103,7 +4307,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4115,7 +4319,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4127,7 +4331,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4139,7 +4343,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4151,7 +4355,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4163,7 +4367,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4175,7 +4379,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4187,7 +4391,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_OK_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4199,7 +4403,7 @@ intgo _wrap_SIDBEAM_OK_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4211,7 +4415,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4223,7 +4427,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4235,7 +4439,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_CORRUPT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4247,7 +4451,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4259,7 +4463,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4271,7 +4475,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4283,7 +4487,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_CANCELLED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4295,7 +4499,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4307,7 +4511,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4319,7 +4523,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_INTERNAL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4331,7 +4535,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4343,7 +4547,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4355,7 +4559,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4367,7 +4571,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_f90692ecae313ddf() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_f90692ecae313ddf() {
+_goslice_ _wrap_sidbeam_version_native_26feb9215e50bd55() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4381,7 +4585,7 @@ _goslice_ _wrap_sidbeam_version_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_f90692ecae313ddf() {
+intgo _wrap_sidbeam_abi_version_native_26feb9215e50bd55() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4392,7 +4596,7 @@ intgo _wrap_sidbeam_abi_version_native_f90692ecae313ddf() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_f90692ecae313ddf(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_26feb9215e50bd55(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4408,7 +4612,7 @@ _goslice_ _wrap_sidbeam_status_name_native_f90692ecae313ddf(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_f90692ecae313ddf() {
+_goslice_ _wrap_sidbeam_cpu_target_native_26feb9215e50bd55() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4422,7 +4626,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_f90692ecae313ddf() {
+long long _wrap_FLAT_BROADCAST_native_26feb9215e50bd55() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4433,7 +4637,7 @@ long long _wrap_FLAT_BROADCAST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4445,7 +4649,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4457,7 +4661,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4469,7 +4673,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ID_I64_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4481,7 +4685,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ID_U64_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4493,7 +4697,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ID_STRING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4505,7 +4709,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4517,7 +4721,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4529,7 +4733,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4541,7 +4745,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4553,7 +4757,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4565,7 +4769,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4577,7 +4781,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4589,7 +4793,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4601,7 +4805,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4613,7 +4817,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4625,7 +4829,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4637,7 +4841,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4649,7 +4853,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4661,7 +4865,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4673,7 +4877,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4685,7 +4889,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4697,7 +4901,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4709,7 +4913,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4721,7 +4925,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4733,7 +4937,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4745,7 +4949,67 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_I64;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_F32;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_BOOL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_STRING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_STRING_LIST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4757,7 +5021,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4769,7 +5033,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4781,7 +5045,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4793,7 +5057,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4805,7 +5069,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4817,7 +5081,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4829,7 +5093,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4841,7 +5105,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4853,7 +5117,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4865,7 +5129,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4877,7 +5141,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4889,7 +5153,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4901,7 +5165,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4913,7 +5177,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4925,7 +5189,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4937,7 +5201,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4949,7 +5213,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4961,7 +5225,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4973,7 +5237,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4985,7 +5249,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -4997,7 +5261,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5009,7 +5273,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5021,7 +5285,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5033,7 +5297,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5045,7 +5309,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5057,7 +5321,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5069,7 +5333,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5081,7 +5345,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5093,7 +5357,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5105,7 +5369,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5117,7 +5381,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5129,7 +5393,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5141,7 +5405,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5153,7 +5417,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5165,7 +5429,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_flat_words_native_f90692ecae313ddf(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_flat_words_native_26feb9215e50bd55(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
   flat_in_bytes arg1 ;
   flat_out_bytes arg2 ;
   int64_t result;
@@ -5186,7 +5450,7 @@ long long _wrap_flat_words_native_f90692ecae313ddf(_goslice_ _swig_go_0, _goslic
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNTIME_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5198,7 +5462,7 @@ intgo _wrap_FLAT_RUNTIME_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BUILDER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5210,7 +5474,7 @@ intgo _wrap_FLAT_BUILDER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INDEX_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5222,7 +5486,7 @@ intgo _wrap_FLAT_INDEX_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5234,7 +5498,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SESSION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5246,7 +5510,7 @@ intgo _wrap_FLAT_SESSION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5258,7 +5522,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5270,7 +5534,7 @@ intgo _wrap_FLAT_PLAN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DISC_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5282,7 +5546,7 @@ intgo _wrap_FLAT_DISC_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5294,7 +5558,7 @@ intgo _wrap_FLAT_MODEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5306,7 +5570,7 @@ intgo _wrap_FLAT_RUNNER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5318,7 +5582,7 @@ intgo _wrap_FLAT_EVENTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5330,7 +5594,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5342,7 +5606,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5354,7 +5618,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5366,7 +5630,7 @@ intgo _wrap_FLAT_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5378,7 +5642,7 @@ intgo _wrap_FLAT_SPECULATION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5390,7 +5654,7 @@ intgo _wrap_FLAT_IMPORT_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_f90692ecae313ddf() {
+long long _wrap_FLAT_CLOSED_native_26feb9215e50bd55() {
   long long result;
   long long _swig_go_result;
   
@@ -5401,7 +5665,7 @@ long long _wrap_FLAT_CLOSED_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_close_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5413,7 +5677,7 @@ void _wrap_flat_close_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5428,7 +5692,7 @@ intgo _wrap_flat_is_closed_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5440,7 +5704,7 @@ void _wrap_flat_free_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -5456,7 +5720,7 @@ void _wrap_flat_view_retain_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5468,7 +5732,7 @@ void _wrap_flat_view_release_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -5480,7 +5744,7 @@ void _wrap_flat_check_abi_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5492,7 +5756,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_LOG_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5504,7 +5768,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_flat_log_take_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5520,7 +5784,7 @@ intgo _wrap_flat_log_take_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_f90692ecae313ddf(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_26feb9215e50bd55(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5565,7 +5829,7 @@ flat_handle *_wrap_flat_runtime_create_native_f90692ecae313ddf(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5614,7 +5878,7 @@ flat_handle *_wrap_flat_builder_create_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5635,7 +5899,7 @@ void _wrap_flat_builder_get_progress_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5649,7 +5913,7 @@ void _wrap_flat_builder_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5689,7 +5953,7 @@ void _wrap_flat_builder_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5734,7 +5998,7 @@ void _wrap_flat_builder_add_named_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5764,7 +6028,7 @@ void _wrap_flat_builder_set_metadata_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5787,7 +6051,7 @@ void _wrap_flat_builder_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5799,7 +6063,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5811,7 +6075,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5823,7 +6087,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5835,7 +6099,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5847,7 +6111,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5859,7 +6123,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5871,7 +6135,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_arrow_release_native_f90692ecae313ddf(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_26feb9215e50bd55(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -5881,7 +6145,19 @@ void _wrap_flat_arrow_release_native_f90692ecae313ddf(long long _swig_go_0) {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+intgo _wrap_FLAT_MOST_ATTRIBUTES_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MOST_ATTRIBUTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_builder_add_arrow_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -5889,7 +6165,9 @@ long long _wrap_flat_builder_add_arrow_native_f90692ecae313ddf(flat_handle *_swi
   flat_in_bytes arg5 ;
   flat_in_bytes arg6 ;
   flat_in_bytes arg7 ;
-  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  flat_in_bytes arg8 ;
+  int32_t arg9 ;
+  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -5918,16 +6196,21 @@ long long _wrap_flat_builder_add_arrow_native_f90692ecae313ddf(flat_handle *_swi
     (&arg7)->count = _swig_go_6.len;
   }
   {
-    arg8 = (sidbeam_error*)_swig_go_7.array; 
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  arg9 = (int32_t)_swig_go_8; 
+  {
+    arg10 = (sidbeam_error*)_swig_go_9.array; 
   }
   
-  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_flat_arrow_inspect_native_f90692ecae313ddf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_26feb9215e50bd55(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -5976,7 +6259,7 @@ void _wrap_flat_arrow_inspect_native_f90692ecae313ddf(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -5988,7 +6271,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6000,7 +6283,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6012,7 +6295,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6024,7 +6307,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6036,7 +6319,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6048,7 +6331,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6060,7 +6343,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6072,7 +6355,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6084,7 +6367,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6096,7 +6379,19 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_ATTRIBUTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6108,7 +6403,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_f90692ecae313ddf() {
+flat_handle *_wrap_flat_import_create_native_26feb9215e50bd55() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -6121,7 +6416,7 @@ flat_handle *_wrap_flat_import_create_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_import_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+void _wrap_flat_import_open_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6136,7 +6431,8 @@ void _wrap_flat_import_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
   int64_t arg12 ;
   int32_t arg13 ;
   int32_t arg14 ;
-  sidbeam_error *arg15 = (sidbeam_error *) 0 ;
+  char *arg15 = (char *) 0 ;
+  sidbeam_error *arg16 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -6185,11 +6481,16 @@ void _wrap_flat_import_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
   arg12 = (int64_t)_swig_go_11; 
   arg13 = (int32_t)_swig_go_12; 
   arg14 = (int32_t)_swig_go_13; 
+  
+  arg15 = (char *)malloc(_swig_go_14.n + 1);
+  memcpy(arg15, _swig_go_14.p, _swig_go_14.n);
+  arg15[_swig_go_14.n] = '\0';
+  
   {
-    arg15 = (sidbeam_error*)_swig_go_14.array; 
+    arg16 = (sidbeam_error*)_swig_go_15.array; 
   }
   
-  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,arg15);
+  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,(char const *)arg15,arg16);
   
   free(arg2); 
   free(arg6); 
@@ -6198,10 +6499,11 @@ void _wrap_flat_import_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
   free(arg9); 
   free(arg10); 
   free(arg11); 
+  free(arg15); 
 }
 
 
-void _wrap_flat_import_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -6227,7 +6529,7 @@ void _wrap_flat_import_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -6253,7 +6555,38 @@ long long _wrap_flat_import_text_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_import_add_to_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_import_get_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_out_i32 arg3 ;
+  flat_out_bytes arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (int64_t)flat_import_get_attribute(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_import_add_to_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6273,7 +6606,7 @@ void _wrap_flat_import_add_to_native_f90692ecae313ddf(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_get_progress_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6294,7 +6627,7 @@ void _wrap_flat_import_get_progress_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_import_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_import_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6308,7 +6641,7 @@ void _wrap_flat_import_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, i
 }
 
 
-long long _wrap_flat_returned_loans_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -6324,7 +6657,7 @@ long long _wrap_flat_returned_loans_native_f90692ecae313ddf(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6345,7 +6678,7 @@ flat_handle *_wrap_flat_builder_finish_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6377,7 +6710,7 @@ flat_handle *_wrap_flat_index_open_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -6409,7 +6742,7 @@ flat_handle *_wrap_flat_index_open_memory_native_f90692ecae313ddf(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6421,7 +6754,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6433,7 +6766,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6445,7 +6778,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6457,7 +6790,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6469,7 +6802,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_LONGEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6481,7 +6814,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6493,7 +6826,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_KINDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6505,7 +6838,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6517,7 +6850,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6529,7 +6862,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6541,7 +6874,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6553,7 +6886,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6565,7 +6898,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6577,7 +6910,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6589,7 +6922,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6601,7 +6934,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6613,7 +6946,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6625,7 +6958,7 @@ intgo _wrap_FLAT_INFO_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6637,7 +6970,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6649,7 +6982,7 @@ intgo _wrap_FLAT_INFO_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -6661,7 +6994,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_index_peek_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6690,7 +7023,7 @@ void _wrap_flat_index_peek_native_f90692ecae313ddf(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6716,7 +7049,7 @@ void _wrap_flat_index_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6734,7 +7067,7 @@ void _wrap_flat_index_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6757,7 +7090,7 @@ void _wrap_flat_index_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6781,7 +7114,7 @@ long long _wrap_flat_index_bytes_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6814,7 +7147,7 @@ void _wrap_flat_index_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6847,7 +7180,7 @@ void _wrap_flat_index_get_metadata_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6871,7 +7204,7 @@ long long _wrap_flat_index_codebook_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -6904,7 +7237,7 @@ void _wrap_flat_index_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6937,7 +7270,7 @@ void _wrap_flat_index_find_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -6963,7 +7296,7 @@ void _wrap_flat_index_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -6997,7 +7330,7 @@ long long _wrap_flat_index_children_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7025,7 +7358,7 @@ void _wrap_flat_index_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7048,7 +7381,7 @@ void _wrap_flat_index_get_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7066,7 +7399,372 @@ void _wrap_flat_index_unload_native_f90692ecae313ddf(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_NULLS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_DISTINCT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_CODES_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_CODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_LEAST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_GREATEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_26feb9215e50bd55() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_builder_declare_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_builder_declare_attribute(arg1,(char const *)arg2,arg3,arg4);
+  
+  free(arg2); 
+}
+
+
+void _wrap_flat_builder_set_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_f32 arg6 ;
+  flat_in_bytes arg7 ;
+  flat_in_bytes arg8 ;
+  flat_in_i64 arg9 ;
+  flat_in_i64 arg10 ;
+  flat_in_i64 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
+  }
+  
+  flat_builder_set_attribute(arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  
+  free(arg2); 
+}
+
+
+long long _wrap_flat_index_attribute_count_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  result = (int64_t)flat_index_attribute_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_index_get_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_out_i64 arg3 ;
+  flat_out_f32 arg4 ;
+  flat_out_bytes arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (int64_t)flat_index_get_attribute(arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_index_attribute_integers_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_index_attribute_integers(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  
+}
+
+
+void _wrap_flat_index_attribute_numbers_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_f32 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_index_attribute_numbers(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  
+}
+
+
+void _wrap_flat_index_attribute_lists_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_i64 arg6 ;
+  flat_out_bytes arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  flat_index_attribute_lists(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  
+}
+
+
+long long _wrap_flat_index_attribute_strings_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  result = (int64_t)flat_index_attribute_strings(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_builder_plan_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7087,7 +7785,7 @@ flat_handle *_wrap_flat_builder_plan_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_f90692ecae313ddf(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_26feb9215e50bd55(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7117,7 +7815,7 @@ flat_handle *_wrap_flat_plan_estimate_native_f90692ecae313ddf(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_EXACT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7129,7 +7827,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7141,7 +7839,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7153,7 +7851,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7165,7 +7863,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7177,7 +7875,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7189,7 +7887,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7201,7 +7899,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7213,7 +7911,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_plan_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7234,7 +7932,7 @@ void _wrap_flat_plan_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7267,7 +7965,7 @@ void _wrap_flat_plan_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7288,7 +7986,7 @@ flat_handle *_wrap_flat_constraint_create_native_f90692ecae313ddf(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7300,7 +7998,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7312,7 +8010,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7324,7 +8022,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7336,7 +8034,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7348,7 +8046,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7360,7 +8058,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7372,7 +8070,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7398,7 +8096,7 @@ void _wrap_flat_constraint_get_info_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7421,7 +8119,7 @@ void _wrap_flat_index_item_rows_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -7463,7 +8161,7 @@ void _wrap_flat_index_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7489,7 +8187,7 @@ void _wrap_flat_index_item_ordinals_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7520,7 +8218,7 @@ void _wrap_flat_index_item_ids_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7549,7 +8247,7 @@ long long _wrap_flat_index_item_names_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -7577,7 +8275,7 @@ long long _wrap_flat_index_find_item_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -7637,7 +8335,7 @@ flat_handle *_wrap_flat_session_create_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7728,7 +8426,7 @@ void _wrap_flat_session_start_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -7797,7 +8495,7 @@ void _wrap_flat_session_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7835,7 +8533,7 @@ long long _wrap_flat_session_children_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7847,7 +8545,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7859,7 +8557,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7871,7 +8569,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7883,7 +8581,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7895,7 +8593,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7907,7 +8605,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_STATES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7919,7 +8617,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7931,7 +8629,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7943,7 +8641,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7955,7 +8653,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7967,7 +8665,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7979,7 +8677,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -7991,7 +8689,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8003,7 +8701,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8015,7 +8713,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8027,7 +8725,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_session_get_beams_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8048,7 +8746,7 @@ void _wrap_flat_session_get_beams_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -8071,7 +8769,7 @@ void _wrap_flat_session_fetch_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8132,7 +8830,7 @@ void _wrap_flat_session_get_items_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8157,7 +8855,7 @@ void _wrap_flat_session_stop_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_STEPS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8169,7 +8867,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8181,7 +8879,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8193,7 +8891,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8205,7 +8903,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8217,7 +8915,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8229,7 +8927,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8241,7 +8939,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_session_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8262,7 +8960,7 @@ void _wrap_flat_session_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_COUNTERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8274,7 +8972,7 @@ intgo _wrap_FLAT_COUNTERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8286,7 +8984,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8315,7 +9013,7 @@ long long _wrap_flat_session_get_counters_native_f90692ecae313ddf(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -8362,7 +9060,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_f90692ecae313ddf(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -8404,7 +9102,7 @@ void _wrap_flat_constraint_set_prefixes_native_f90692ecae313ddf(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8449,7 +9147,7 @@ void _wrap_flat_constraint_set_advance_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8495,7 +9193,7 @@ void _wrap_flat_constraint_set_mask_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8532,7 +9230,7 @@ void _wrap_flat_constraint_set_bitmask_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8597,7 +9295,7 @@ void _wrap_flat_constraint_set_topk_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8695,7 +9393,7 @@ void _wrap_flat_constraint_set_sample_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8730,7 +9428,7 @@ flat_handle *_wrap_flat_disc_create_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8754,7 +9452,7 @@ long long _wrap_flat_disc_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8792,7 +9490,7 @@ void _wrap_flat_disc_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8843,7 +9541,7 @@ void _wrap_flat_disc_get_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_END_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8855,7 +9553,7 @@ intgo _wrap_FLAT_EVENT_END_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_DONE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8867,7 +9565,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8879,7 +9577,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_TAG_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8891,7 +9589,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8903,7 +9601,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_STATUS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8915,7 +9613,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8927,7 +9625,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8939,7 +9637,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8951,7 +9649,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8963,7 +9661,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8975,7 +9673,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_BATCH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8987,7 +9685,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -8999,7 +9697,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9011,7 +9709,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9023,7 +9721,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9035,7 +9733,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9047,7 +9745,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_TAG_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9059,7 +9757,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9071,7 +9769,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9083,7 +9781,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9095,7 +9793,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9107,7 +9805,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9119,7 +9817,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9131,7 +9829,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9143,7 +9841,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9155,7 +9853,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9167,7 +9865,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_MAP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9179,7 +9877,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9191,7 +9889,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9203,7 +9901,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9215,7 +9913,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9227,7 +9925,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_flat_events_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9251,7 +9949,7 @@ intgo _wrap_flat_events_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9271,7 +9969,7 @@ void _wrap_flat_adjust_answer_native_f90692ecae313ddf(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_f90692ecae313ddf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_26feb9215e50bd55(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -9300,7 +9998,7 @@ void _wrap_flat_result_take_native_f90692ecae313ddf(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_f90692ecae313ddf(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_26feb9215e50bd55(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9339,7 +10037,7 @@ flat_handle *_wrap_flat_model_open_native_f90692ecae313ddf(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9351,7 +10049,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9363,7 +10061,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9375,7 +10073,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_HEADS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9387,7 +10085,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9399,7 +10097,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9411,7 +10109,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9423,7 +10121,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9435,7 +10133,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9447,7 +10145,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9459,7 +10157,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9471,7 +10169,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9483,7 +10181,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9495,7 +10193,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_model_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9521,7 +10219,7 @@ void _wrap_flat_model_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9533,7 +10231,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9545,7 +10243,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9557,7 +10255,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9569,7 +10267,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9581,7 +10279,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9593,7 +10291,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_LANES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9605,7 +10303,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9617,7 +10315,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9629,7 +10327,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9641,7 +10339,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9653,7 +10351,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9665,7 +10363,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9677,7 +10375,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9689,7 +10387,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9701,7 +10399,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_MODE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9713,7 +10411,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9725,7 +10423,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9737,7 +10435,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9749,7 +10447,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_f90692ecae313ddf() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9822,7 +10520,7 @@ flat_handle *_wrap_flat_runner_create_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -9843,7 +10541,7 @@ flat_handle *_wrap_flat_runner_events_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9892,7 +10590,7 @@ void _wrap_flat_runner_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9939,7 +10637,7 @@ long long _wrap_flat_runner_submit_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9957,7 +10655,7 @@ void _wrap_flat_runner_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9978,7 +10676,7 @@ intgo _wrap_flat_runner_drain_native_f90692ecae313ddf(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -9990,7 +10688,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10002,7 +10700,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10014,7 +10712,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10026,7 +10724,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10038,7 +10736,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10050,7 +10748,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10062,7 +10760,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10074,7 +10772,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10086,7 +10784,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10098,7 +10796,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10110,7 +10808,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10122,7 +10820,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10134,7 +10832,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10146,7 +10844,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10158,7 +10856,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10170,7 +10868,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10182,7 +10880,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10194,7 +10892,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10206,7 +10904,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10218,7 +10916,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10230,7 +10928,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10242,7 +10940,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10254,7 +10952,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10266,7 +10964,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10278,7 +10976,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10299,7 +10997,7 @@ void _wrap_flat_runner_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10315,7 +11013,7 @@ void _wrap_flat_runner_close_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10327,7 +11025,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10339,7 +11037,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10351,7 +11049,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10363,7 +11061,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10375,7 +11073,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10387,7 +11085,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10399,7 +11097,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10411,7 +11109,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10423,7 +11121,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10435,7 +11133,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10447,7 +11145,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10459,7 +11157,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_f90692ecae313ddf() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -10483,7 +11181,7 @@ flat_handle *_wrap_flat_draft_head_open_native_f90692ecae313ddf(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -10517,7 +11215,7 @@ long long _wrap_flat_draft_head_get_info_native_f90692ecae313ddf(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -10565,7 +11263,7 @@ void _wrap_flat_draft_head_write_native_f90692ecae313ddf(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10608,7 +11306,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_f90692ecae313ddf(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -10683,7 +11381,7 @@ void _wrap_flat_draft_decoder_run_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_START_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10695,7 +11393,7 @@ intgo _wrap_FLAT_DRAFT_START_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10707,7 +11405,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_RUN_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10719,7 +11417,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10731,7 +11429,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10743,7 +11441,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10755,7 +11453,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10767,7 +11465,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10779,7 +11477,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10791,7 +11489,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -10850,7 +11548,7 @@ void _wrap_flat_draft_decoder_enqueue_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_f90692ecae313ddf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_26feb9215e50bd55(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10894,7 +11592,7 @@ flat_handle *_wrap_flat_output_layer_create_native_f90692ecae313ddf(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -10923,7 +11621,7 @@ flat_handle *_wrap_flat_hidden_create_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10987,7 +11685,7 @@ void _wrap_flat_hidden_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -10999,7 +11697,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11011,7 +11709,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11023,7 +11721,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11035,7 +11733,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11047,7 +11745,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11059,7 +11757,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11071,7 +11769,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11083,7 +11781,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11095,7 +11793,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -11121,7 +11819,7 @@ void _wrap_flat_hidden_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11154,7 +11852,7 @@ flat_handle *_wrap_flat_speculation_create_native_f90692ecae313ddf(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -11180,7 +11878,7 @@ long long _wrap_flat_speculation_begin_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DEPTH_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11192,7 +11890,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11204,7 +11902,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11216,7 +11914,7 @@ intgo _wrap_FLAT_TREE_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11228,7 +11926,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11240,7 +11938,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11252,7 +11950,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11264,7 +11962,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_TOKENS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11276,7 +11974,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_CODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11288,7 +11986,7 @@ intgo _wrap_FLAT_TREE_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11300,7 +11998,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_PARENTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11312,7 +12010,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_PLACES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11324,7 +12022,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11336,7 +12034,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11348,7 +12046,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11360,7 +12058,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11372,7 +12070,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11393,7 +12091,7 @@ void _wrap_flat_speculation_get_tree_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -11409,7 +12107,7 @@ void _wrap_flat_speculation_add_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -11432,7 +12130,7 @@ void _wrap_flat_speculation_get_mask_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -11475,7 +12173,7 @@ void _wrap_flat_speculation_verify_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11487,7 +12185,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11499,7 +12197,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11511,7 +12209,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11523,7 +12221,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11535,7 +12233,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11547,7 +12245,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11568,7 +12266,7 @@ void _wrap_flat_speculation_get_stats_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -11604,7 +12302,7 @@ void _wrap_flat_relaxed_draw_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11616,7 +12314,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11628,7 +12326,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11640,7 +12338,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_26feb9215e50bd55() {
   int result;
   intgo _swig_go_result;
   
@@ -11652,7 +12350,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;

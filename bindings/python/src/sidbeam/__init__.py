@@ -25,6 +25,7 @@ _native.flat_check_abi()
 
 from .arrays import DeviceArray
 from .arrow import ArrowInfo, inspect_arrow
+from .attributes import Attribute
 from .beams import Beams, Items, Samples, Stats
 from .builder import Builder
 from .constraint_set import ConstraintSet, Sampled, TopK
@@ -34,6 +35,7 @@ from .enums import (
     MAX_BEAMS,
     MAX_CODES,
     MAX_LEVELS,
+    AttributeType,
     Collisions,
     DType,
     IdType,
@@ -102,6 +104,8 @@ def cpu_target() -> str:
 # Spelled out for type checkers, which read it and treat a name that is missing as private.
 __all__ = [
     "ArrowInfo",
+    "Attribute",
+    "AttributeType",
     "BadState",
     "Beams",
     "Builder",
