@@ -30,6 +30,8 @@
 
 #include "plan.h"
 
+#include "filter.h"
+
 #include "constraint.h"
 
 #include "items.h"

@@ -31,6 +31,8 @@ static const fl_word fl_counts[] = {{"begin_count", "the number of begin_tokens"
                                     {"level_count", "the number of levels"},
                                     {"codes_count", "the number of codes"},
                                     {"in_count", "the number of states"},
+                                    {"attribute_count", "the number of attributes"},
+                                    {"string_count", "the number of strings"},
                                     {"width_levels", "the number of levels of widths"},
                                     {NULL, NULL}};
 
