@@ -69,7 +69,7 @@ NOT_PYTHONS = set(
     "shared_kv kv_dtype run_tree request_threads child_offsets row_offsets slot_stride row_stride abi_version"
     " struct_size semantic_id semantic_ids token_ids sorted_topk hash_final n_buffers n_children libsidbeam_import"
     " libsidbeam_runner data_offsets weight_map adapter_config pytorch_model from_pretrained save_pretrained"
-    " adapter_model save_file weights_only merge_and_unload savez_compressed".split()
+    " adapter_model save_file valid_bits weights_only merge_and_unload savez_compressed".split()
 )
 
 
