@@ -322,6 +322,8 @@ static const fl_word fl_counts[] = {{"begin_count", "the number of begin_tokens"
                                     {"level_count", "the number of levels"},
                                     {"codes_count", "the number of codes"},
                                     {"in_count", "the number of states"},
+                                    {"attribute_count", "the number of attributes"},
+                                    {"string_count", "the number of strings"},
                                     {"width_levels", "the number of levels of widths"},
                                     {NULL, NULL}};
 
@@ -519,7 +521,8 @@ enum {
   FLAT_OUTPUT_LAYER = 13,
   FLAT_HIDDEN = 14,
   FLAT_SPECULATION = 15,
-  FLAT_IMPORT = 16
+  FLAT_IMPORT = 16,
+  FLAT_FILTER = 17
 };
 
 typedef struct flat_handle flat_handle;
@@ -548,7 +551,7 @@ static inline const char* fl_kind_name(int32_t kind) {
   static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
                                       "constraint set", "plan",       "disc",          "model",        "runner",
                                       "events",         "draft head", "draft decoder", "output layer", "hidden step",
-                                      "speculation",    "import"};
+                                      "speculation",    "import",     "filter"};
   return names[kind];
 }
 
@@ -1591,21 +1594,275 @@ static inline void flat_plan_get_section(flat_handle* plan, int64_t i, flat_out_
 
 #endif
 
+/* Sets of an index's items. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_FILTER_H
+#define SIDBEAM_FLAT_FILTER_H
+
+static inline void fl_destroy_filter(void* object) { sidbeam_filter_release((sidbeam_filter*)object); }
+
+static inline flat_handle* fl_box_filter(sidbeam_filter* filter) {
+  return filter == NULL ? NULL : fl_box(FLAT_FILTER, filter, fl_destroy_filter);
+}
+
+/* Fills a list from numbers, ids or by SIDBEAM_ITEMS_BY_ROW item rows, or from names: entry i is names[offsets[i] ..
+ * offsets[i+1]). Returns 1 if there is a list, which may be empty: neither numbers nor offsets are none. */
+static inline int fl_item_list(int32_t by, flat_in_i64 numbers, flat_in_bytes names, flat_in_i64 offsets,
+                               sidbeam_item_list* out, sidbeam_error* err) {
+  out->by = by;
+  if (offsets.data == NULL) {
+    out->numbers = numbers.data;
+    out->count = numbers.count;
+    return numbers.data != NULL;
+  }
+  if (!FLAT_GIVEN(err, offsets, 1) || !FLAT_GIVEN(err, names, offsets.data[offsets.count - 1])) return 0;
+  out->names = names.data == NULL ? "" : names.data;
+  out->offsets = offsets.data;
+  out->count = offsets.count - 1;
+  return 1;
+}
+
+/* The items of a list, as fl_item_list has it; unknown [1] or none. */
+static inline flat_handle* flat_filter_from_items(flat_handle* index, int32_t by, flat_in_i64 numbers,
+                                                  flat_in_bytes names, flat_in_i64 offsets, flat_out_i64 unknown,
+                                                  sidbeam_error* err) {
+  sidbeam_item_list items = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_filter* filter = NULL;
+  void* object;
+  fl_clear(err);
+  (void)fl_item_list(by, numbers, names, offsets, &items, err);
+  if (!FLAT_NEED(err, unknown, 1)) return NULL;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_from_items((sidbeam_index*)object, &items, unknown.data, &filter, err);
+  fl_drop_user(index);
+  return fl_box_filter(filter);
+}
+
+/* rows: as the encoding has them, SIDBEAM_ROWS_*; offset: of bits, that of row 0. */
+static inline flat_handle* flat_filter_from_rows(flat_handle* index, int32_t encoding, flat_in_bytes rows,
+                                                 int64_t offset, sidbeam_error* err) {
+  sidbeam_row_set set = SIDBEAM_ROW_SET_INIT;
+  sidbeam_filter* filter = NULL;
+  void* object;
+  fl_clear(err);
+  set.encoding = encoding;
+  set.data = rows.data;
+  set.bytes = rows.count;
+  set.offset = offset;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_from_rows((sidbeam_index*)object, &set, &filter, err);
+  fl_drop_user(index);
+  return fl_box_filter(filter);
+}
+
+/* As an operator: the attribute is one of the values, or, of a list of strings, has one of them. */
+enum { FLAT_TERM_ANY_OF = 0 };
+
+/* That which a term over this attribute needs: EQUAL and IN, or CONTAINS. One that is not there the library refuses. */
+static inline int32_t fl_any_of(sidbeam_index* index, const sidbeam_term* term, sidbeam_error* err) {
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  int64_t attribute = -1;
+  if (term->attribute != NULL && sidbeam_index_find_attribute(index, term->attribute, &attribute, err) == SIDBEAM_OK &&
+      attribute >= 0 && sidbeam_index_get_attribute(index, attribute, &info, err) == SIDBEAM_OK &&
+      info.type == SIDBEAM_ATTRIBUTE_STRING_LIST)
+    return SIDBEAM_TERM_CONTAINS;
+  return term->count == 1 ? SIDBEAM_TERM_EQUAL : SIDBEAM_TERM_IN;
+}
+
+/* Pointers to the strings, each of which ends with NUL; to be freed. NULL: there are none, or an error. */
+static inline const char** fl_strings_of(flat_in_bytes strings, int64_t* count, sidbeam_error* err) {
+  const char **pointers, *at = strings.data, *const end = strings.data + strings.count;
+  *count = 0;
+  if (!fl_terminated(err, "strings", strings)) return NULL;
+  for (int64_t i = 0; i < strings.count; i++) *count += strings.data[i] == 0;
+  pointers = (const char**)malloc((size_t)(*count + 1) * sizeof(*pointers));
+  if (pointers == NULL) {
+    fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for %" PRId64 " strings", *count);
+    return NULL;
+  }
+  for (int64_t i = 0; at < end; at += strlen(at) + 1) pointers[i++] = at;
+  return pointers;
+}
+
+/* op: SIDBEAM_TERM_* or FLAT_TERM_ANY_OF. The values are in the one array that is given: integers; doubles, by their
+ * bits; bools, a byte each; or strings, each with a NUL at its end. */
+static inline flat_handle* flat_filter_from_term(flat_handle* index, int32_t op, const char* attribute,
+                                                 flat_in_i64 integers, flat_in_i64 double_bits, flat_in_bytes bools,
+                                                 flat_in_bytes strings, sidbeam_error* err) {
+  sidbeam_term term = SIDBEAM_TERM_INIT;
+  sidbeam_filter* filter = NULL;
+  const char** pointers = NULL;
+  void* object;
+  fl_clear(err);
+  term.attribute = attribute;
+  term.integers = integers.data;
+  term.numbers = (const double*)(const void*)double_bits.data;
+  term.bools = (const uint8_t*)bools.data;
+  term.count = integers.count + double_bits.count + bools.count;
+  if (strings.data != NULL && strings.count > 0) term.strings = pointers = fl_strings_of(strings, &term.count, err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object != NULL) {
+    term.op = op == FLAT_TERM_ANY_OF ? fl_any_of((sidbeam_index*)object, &term, err) : op;
+    if (err->code == 0) (void)!sidbeam_filter_from_term((sidbeam_index*)object, &term, &filter, err);
+    fl_drop_user(index);
+  }
+  free((void*)pointers);
+  return fl_box_filter(filter);
+}
+
+static inline flat_handle* flat_filter_parse(flat_handle* index, flat_in_bytes text, sidbeam_error* err) {
+  sidbeam_filter* filter = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_parse((sidbeam_index*)object, text.data, text.count, &filter, err);
+  fl_drop_user(index);
+  return fl_box_filter(filter);
+}
+
+/* Writes as much of the text as fits; returns its length. UNSUPPORTED: it has none. */
+static inline int64_t flat_filter_text(flat_handle* filter, flat_out_bytes text, sidbeam_error* err) {
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_filter_text((sidbeam_filter*)object, text.data == NULL ? 0 : text.count, text.data, &bytes, err);
+  fl_drop_user(filter);
+  return bytes;
+}
+
+/* op: SIDBEAM_FILTER_*; other may be NULL, as it must with NOT. */
+static inline flat_handle* flat_filter_combine(int32_t op, flat_handle* filter, flat_handle* other,
+                                               sidbeam_error* err) {
+  sidbeam_filter *both[2] = {NULL, NULL}, *joined = NULL;
+  fl_clear(err);
+  both[0] = (sidbeam_filter*)fl_share(filter, FLAT_FILTER, err);
+  if (both[0] == NULL) return NULL;
+  if (other != NULL) both[1] = (sidbeam_filter*)fl_share(other, FLAT_FILTER, err);
+  if (err->code == 0) (void)!sidbeam_filter_combine(op, both, other == NULL ? 1 : 2, &joined, err);
+  if (other != NULL && both[1] != NULL) fl_drop_user(other); /* gcc 12 does not see that the first follows */
+  fl_drop_user(filter);
+  return fl_box_filter(joined);
+}
+
+/* The filter after a change of the items of a list, as fl_item_list has it; allowed: a byte per entry; unknown [1] or
+ * none. */
+static inline flat_handle* flat_filter_update(flat_handle* filter, int32_t by, flat_in_i64 numbers, flat_in_bytes names,
+                                              flat_in_i64 offsets, flat_in_bytes allowed, flat_out_i64 unknown,
+                                              sidbeam_error* err) {
+  sidbeam_item_list items = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_filter* updated = NULL;
+  void* object;
+  fl_clear(err);
+  (void)fl_item_list(by, numbers, names, offsets, &items, err);
+  if (!FLAT_GIVEN(err, allowed, items.count) || !FLAT_NEED(err, unknown, 1)) return NULL;
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_update((sidbeam_filter*)object, &items, (const uint8_t*)allowed.data, unknown.data, &updated,
+                               err);
+  fl_drop_user(filter);
+  return fl_box_filter(updated);
+}
+
+static inline void flat_filter_prepare(flat_handle* filter, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_filter_prepare((sidbeam_filter*)object, err);
+  fl_drop_user(filter);
+}
+
+/* Where the numbers of sidbeam_filter_info stand in an array of FLAT_FILTER_COUNT. */
+enum { FLAT_FILTER_PREPARED, FLAT_FILTER_ITEMS, FLAT_FILTER_SIDS, FLAT_FILTER_BYTES, FLAT_FILTER_COUNT };
+
+static inline void flat_filter_get_info(flat_handle* filter, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_filter_info info = SIDBEAM_FILTER_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_FILTER_COUNT)) return;
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return;
+  if (sidbeam_filter_get_info((sidbeam_filter*)object, &info, err) == SIDBEAM_OK) {
+    out.data[FLAT_FILTER_PREPARED] = info.prepared;
+    out.data[FLAT_FILTER_ITEMS] = info.items;
+    out.data[FLAT_FILTER_SIDS] = info.sids;
+    out.data[FLAT_FILTER_BYTES] = info.bytes;
+  }
+  fl_drop_user(filter);
+}
+
+/* Copies as many words of the rows' bits as fit; returns how many there are. */
+static inline int64_t flat_filter_rows(flat_handle* filter, flat_out_i64 words, sidbeam_error* err) {
+  const uint64_t* bits = NULL;
+  int64_t count = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return 0;
+  if (sidbeam_filter_rows((sidbeam_filter*)object, &bits, &count, err) == SIDBEAM_OK && words.data != NULL)
+    memcpy(words.data, bits, (size_t)(count < words.count ? count : words.count) * sizeof(*bits));
+  fl_drop_user(filter);
+  return count;
+}
+
+#endif
+
 /* The constraint that sessions and stateless calls follow. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_CONSTRAINT_H
 #define SIDBEAM_FLAT_CONSTRAINT_H
 
 static inline void fl_destroy_constraint(void* object) { sidbeam_constraint_release((sidbeam_constraint*)object); }
 
-static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
+static inline flat_handle* fl_box_constraint(sidbeam_constraint* constraint) {
+  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint, fl_destroy_constraint);
+}
+
+/* filter may be NULL; the lists are as fl_item_list has them, and none is no list. */
+static inline flat_handle* flat_constraint_create_ruled(flat_handle* index, flat_handle* filter, int32_t excluded_by,
+                                                        flat_in_i64 excluded, flat_in_bytes excluded_names,
+                                                        flat_in_i64 excluded_offsets, int32_t allowed_by,
+                                                        flat_in_i64 allowed, flat_in_bytes allowed_names,
+                                                        flat_in_i64 allowed_offsets, sidbeam_error* err) {
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_item_list out = SIDBEAM_ITEM_LIST_INIT, in = SIDBEAM_ITEM_LIST_INIT;
   sidbeam_constraint* constraint = NULL;
   fl_clear(err);
+  if (fl_item_list(excluded_by, excluded, excluded_names, excluded_offsets, &out, err)) config.excluded = &out;
+  if (fl_item_list(allowed_by, allowed, allowed_names, allowed_offsets, &in, err)) config.allowed = &in;
   config.index = (sidbeam_index*)fl_share(index, FLAT_INDEX, err);
   if (config.index == NULL) return NULL;
-  (void)!sidbeam_constraint_create(&config, &constraint, err);
+  if (filter != NULL) config.filter = (sidbeam_filter*)fl_share(filter, FLAT_FILTER, err);
+  if (err->code == 0) (void)!sidbeam_constraint_create(&config, &constraint, err);
+  if (filter != NULL && config.filter != NULL) fl_drop_user(filter); /* gcc 12 does not see that the first follows */
   fl_drop_user(index);
-  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint, fl_destroy_constraint);
+  return fl_box_constraint(constraint);
+}
+
+/* Of all items. */
+static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
+  static const flat_in_i64 no_numbers = {NULL, 0};
+  static const flat_in_bytes no_names = {NULL, 0};
+  return flat_constraint_create_ruled(index, NULL, 0, no_numbers, no_names, no_numbers, 0, no_numbers, no_names,
+                                      no_numbers, err);
+}
+
+/* The same constraint with further excluded items, a list as fl_item_list has it. */
+static inline flat_handle* flat_constraint_exclude(flat_handle* constraint, int32_t by, flat_in_i64 numbers,
+                                                   flat_in_bytes names, flat_in_i64 offsets, sidbeam_error* err) {
+  sidbeam_item_list excluded = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_constraint* after = NULL;
+  void* object;
+  fl_clear(err);
+  (void)fl_item_list(by, numbers, names, offsets, &excluded, err);
+  object = fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_constraint_exclude((sidbeam_constraint*)object, &excluded, &after, err);
+  fl_drop_user(constraint);
+  return fl_box_constraint(after);
 }
 
 /* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, of
@@ -1616,6 +1873,11 @@ enum {
   FLAT_CONSTRAINT_KINDS,
   FLAT_CONSTRAINT_SIDS,
   FLAT_CONSTRAINT_ITEMS,
+  FLAT_CONSTRAINT_RULES,
+  FLAT_CONSTRAINT_ALLOWED_SIDS,
+  FLAT_CONSTRAINT_ALLOWED_ITEMS,
+  FLAT_CONSTRAINT_UNKNOWN_EXCLUDED,
+  FLAT_CONSTRAINT_UNKNOWN_ALLOWED,
   FLAT_CONSTRAINT_CODES,
   FLAT_CONSTRAINT_COUNT = FLAT_CONSTRAINT_CODES + SIDBEAM_MAX_LEVELS
 };
@@ -1636,9 +1898,30 @@ static inline void flat_constraint_get_info(flat_handle* constraint, flat_out_i6
     out.data[FLAT_CONSTRAINT_KINDS] = info.kinds;
     out.data[FLAT_CONSTRAINT_SIDS] = info.sids;
     out.data[FLAT_CONSTRAINT_ITEMS] = info.items;
+    out.data[FLAT_CONSTRAINT_RULES] = info.rules;
+    out.data[FLAT_CONSTRAINT_ALLOWED_SIDS] = info.allowed_sids;
+    out.data[FLAT_CONSTRAINT_ALLOWED_ITEMS] = info.allowed_items;
+    out.data[FLAT_CONSTRAINT_UNKNOWN_EXCLUDED] = info.unknown_excluded;
+    out.data[FLAT_CONSTRAINT_UNKNOWN_ALLOWED] = info.unknown_allowed;
     for (l = 0; l < SIDBEAM_MAX_LEVELS; l++) out.data[FLAT_CONSTRAINT_CODES + l] = l < info.levels ? info.codes[l] : 0;
     fl_text(fingerprint, info.fingerprint, 32);
   }
+  fl_drop_user(constraint);
+}
+
+/* flat_index_items of the rows that the constraint allows. */
+static inline void flat_constraint_items(flat_handle* constraint, flat_in_i64 ordinals, int64_t limit_per_sid,
+                                         int64_t limit, int32_t distinct, flat_out_i64 item_rows, flat_out_i64 offsets,
+                                         flat_out_i32 truncated, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, item_rows, limit) || !FLAT_GIVEN(err, offsets, ordinals.count + 1) ||
+      !FLAT_NEED(err, truncated, 1))
+    return;
+  object = fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (object == NULL) return;
+  (void)!sidbeam_constraint_items((sidbeam_constraint*)object, ordinals.data, ordinals.count, limit_per_sid, limit,
+                                  distinct, item_rows.data, offsets.data, truncated.data, err);
   fl_drop_user(constraint);
 }
 
@@ -4020,7 +4303,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_f90692ecae313ddf(void *_swig_go_0) {
+void _wrap_Swig_free_native_8f2cea4e70003cdd(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -4030,7 +4313,7 @@ void _wrap_Swig_free_native_f90692ecae313ddf(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_f90692ecae313ddf(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_8f2cea4e70003cdd(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4043,7 +4326,7 @@ void *_wrap_Swig_malloc_native_f90692ecae313ddf(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4055,7 +4338,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4067,7 +4350,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4079,7 +4362,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4091,7 +4374,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4103,7 +4386,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4115,7 +4398,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4127,7 +4410,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4139,7 +4422,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4151,7 +4434,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4163,7 +4446,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4175,7 +4458,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4187,7 +4470,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_OK_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4199,7 +4482,7 @@ intgo _wrap_SIDBEAM_OK_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4211,7 +4494,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4223,7 +4506,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4235,7 +4518,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_CORRUPT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4247,7 +4530,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4259,7 +4542,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4271,7 +4554,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISION_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4283,7 +4566,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_CANCELLED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4295,7 +4578,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4307,7 +4590,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4319,7 +4602,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_INTERNAL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4331,7 +4614,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4343,7 +4626,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4355,7 +4638,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4367,7 +4650,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_f90692ecae313ddf() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_f90692ecae313ddf() {
+_goslice_ _wrap_sidbeam_version_native_8f2cea4e70003cdd() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4381,7 +4664,7 @@ _goslice_ _wrap_sidbeam_version_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_f90692ecae313ddf() {
+intgo _wrap_sidbeam_abi_version_native_8f2cea4e70003cdd() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4392,7 +4675,7 @@ intgo _wrap_sidbeam_abi_version_native_f90692ecae313ddf() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_f90692ecae313ddf(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_8f2cea4e70003cdd(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4408,7 +4691,7 @@ _goslice_ _wrap_sidbeam_status_name_native_f90692ecae313ddf(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_f90692ecae313ddf() {
+_goslice_ _wrap_sidbeam_cpu_target_native_8f2cea4e70003cdd() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4422,7 +4705,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_f90692ecae313ddf() {
+long long _wrap_FLAT_BROADCAST_native_8f2cea4e70003cdd() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4433,7 +4716,7 @@ long long _wrap_FLAT_BROADCAST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4445,7 +4728,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4457,7 +4740,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4469,7 +4752,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ID_I64_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4481,7 +4764,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ID_U64_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4493,7 +4776,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ID_STRING_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4505,7 +4788,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4517,7 +4800,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4529,7 +4812,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4541,7 +4824,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4553,7 +4836,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4565,7 +4848,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4577,7 +4860,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4589,7 +4872,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4601,7 +4884,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4613,7 +4896,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4625,7 +4908,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4637,7 +4920,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4649,7 +4932,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4661,7 +4944,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4673,7 +4956,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4685,7 +4968,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4697,7 +4980,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4709,7 +4992,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4721,7 +5004,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4733,7 +5016,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4745,7 +5028,283 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_I64;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_F32;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_BOOL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_STRING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ATTRIBUTE_STRING_LIST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ITEMS_BY_ID;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ITEMS_BY_ROW;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ROWS_BITS_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ROWS_BITS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ROWS_BYTES_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ROWS_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ROWS_ROARING_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ROWS_ROARING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_EQUAL_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_EQUAL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_NOT_EQUAL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_LESS_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_LESS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_AT_MOST_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_AT_MOST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_GREATER_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_GREATER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_AT_LEAST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_IN_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_IN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_BETWEEN_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_BETWEEN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_CONTAINS_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_CONTAINS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_IS_NULL_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_IS_NULL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_FILTER_AND_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_FILTER_AND;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_FILTER_OR_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_FILTER_OR;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_FILTER_NOT_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_FILTER_NOT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4757,7 +5316,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4769,7 +5328,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4781,7 +5340,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4793,7 +5352,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4805,7 +5364,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4817,7 +5376,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4829,7 +5388,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4841,7 +5400,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4853,7 +5412,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4865,7 +5424,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4877,7 +5436,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4889,7 +5448,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4901,7 +5460,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4913,7 +5472,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4925,7 +5484,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4937,7 +5496,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4949,7 +5508,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4961,7 +5520,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4973,7 +5532,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4985,7 +5544,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -4997,7 +5556,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5009,7 +5568,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5021,7 +5580,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5033,7 +5592,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5045,7 +5604,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5057,7 +5616,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5069,7 +5628,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5081,7 +5640,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5093,7 +5652,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5105,7 +5664,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5117,7 +5676,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5129,7 +5688,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5141,7 +5700,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5153,7 +5712,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_f90692ecae313ddf() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5165,7 +5724,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_flat_words_native_f90692ecae313ddf(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_flat_words_native_8f2cea4e70003cdd(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
   flat_in_bytes arg1 ;
   flat_out_bytes arg2 ;
   int64_t result;
@@ -5186,7 +5745,7 @@ long long _wrap_flat_words_native_f90692ecae313ddf(_goslice_ _swig_go_0, _goslic
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNTIME_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5198,7 +5757,7 @@ intgo _wrap_FLAT_RUNTIME_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BUILDER_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5210,7 +5769,7 @@ intgo _wrap_FLAT_BUILDER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INDEX_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5222,7 +5781,7 @@ intgo _wrap_FLAT_INDEX_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5234,7 +5793,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SESSION_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5246,7 +5805,7 @@ intgo _wrap_FLAT_SESSION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5258,7 +5817,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5270,7 +5829,7 @@ intgo _wrap_FLAT_PLAN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DISC_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5282,7 +5841,7 @@ intgo _wrap_FLAT_DISC_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5294,7 +5853,7 @@ intgo _wrap_FLAT_MODEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5306,7 +5865,7 @@ intgo _wrap_FLAT_RUNNER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5318,7 +5877,7 @@ intgo _wrap_FLAT_EVENTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5330,7 +5889,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5342,7 +5901,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5354,7 +5913,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5366,7 +5925,7 @@ intgo _wrap_FLAT_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5378,7 +5937,7 @@ intgo _wrap_FLAT_SPECULATION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5390,7 +5949,19 @@ intgo _wrap_FLAT_IMPORT_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_FILTER_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_8f2cea4e70003cdd() {
   long long result;
   long long _swig_go_result;
   
@@ -5401,7 +5972,7 @@ long long _wrap_FLAT_CLOSED_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_close_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5413,7 +5984,7 @@ void _wrap_flat_close_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5428,7 +5999,7 @@ intgo _wrap_flat_is_closed_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5440,7 +6011,7 @@ void _wrap_flat_free_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -5456,7 +6027,7 @@ void _wrap_flat_view_retain_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5468,7 +6039,7 @@ void _wrap_flat_view_release_native_f90692ecae313ddf(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -5480,7 +6051,7 @@ void _wrap_flat_check_abi_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5492,7 +6063,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_LOG_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5504,7 +6075,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_flat_log_take_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5520,7 +6091,7 @@ intgo _wrap_flat_log_take_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_f90692ecae313ddf(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_8f2cea4e70003cdd(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5565,7 +6136,7 @@ flat_handle *_wrap_flat_runtime_create_native_f90692ecae313ddf(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5614,7 +6185,7 @@ flat_handle *_wrap_flat_builder_create_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5635,7 +6206,7 @@ void _wrap_flat_builder_get_progress_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5649,7 +6220,7 @@ void _wrap_flat_builder_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5689,7 +6260,7 @@ void _wrap_flat_builder_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5734,7 +6305,7 @@ void _wrap_flat_builder_add_named_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -5764,7 +6335,7 @@ void _wrap_flat_builder_set_metadata_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5787,7 +6358,7 @@ void _wrap_flat_builder_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5799,7 +6370,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5811,7 +6382,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5823,7 +6394,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5835,7 +6406,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5847,7 +6418,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5859,7 +6430,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ARROW_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5871,7 +6442,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_arrow_release_native_f90692ecae313ddf(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_8f2cea4e70003cdd(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -5881,7 +6452,7 @@ void _wrap_flat_arrow_release_native_f90692ecae313ddf(long long _swig_go_0) {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+long long _wrap_flat_builder_add_arrow_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -5927,7 +6498,7 @@ long long _wrap_flat_builder_add_arrow_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_arrow_inspect_native_f90692ecae313ddf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_8f2cea4e70003cdd(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -5976,7 +6547,7 @@ void _wrap_flat_arrow_inspect_native_f90692ecae313ddf(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -5988,7 +6559,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6000,7 +6571,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6012,7 +6583,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6024,7 +6595,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6036,7 +6607,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6048,7 +6619,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6060,7 +6631,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6072,7 +6643,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6084,7 +6655,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6096,7 +6667,7 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_IMPORT_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6108,7 +6679,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_f90692ecae313ddf() {
+flat_handle *_wrap_flat_import_create_native_8f2cea4e70003cdd() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -6121,7 +6692,7 @@ flat_handle *_wrap_flat_import_create_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_import_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+void _wrap_flat_import_open_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6201,7 +6772,7 @@ void _wrap_flat_import_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_import_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -6227,7 +6798,7 @@ void _wrap_flat_import_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -6253,7 +6824,7 @@ long long _wrap_flat_import_text_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_import_add_to_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_add_to_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6273,7 +6844,7 @@ void _wrap_flat_import_add_to_native_f90692ecae313ddf(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_get_progress_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6294,7 +6865,7 @@ void _wrap_flat_import_get_progress_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_import_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_import_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6308,7 +6879,7 @@ void _wrap_flat_import_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, i
 }
 
 
-long long _wrap_flat_returned_loans_native_f90692ecae313ddf(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -6324,7 +6895,7 @@ long long _wrap_flat_returned_loans_native_f90692ecae313ddf(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6345,7 +6916,7 @@ flat_handle *_wrap_flat_builder_finish_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6377,7 +6948,7 @@ flat_handle *_wrap_flat_index_open_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -6409,7 +6980,7 @@ flat_handle *_wrap_flat_index_open_memory_native_f90692ecae313ddf(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6421,7 +6992,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6433,7 +7004,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6445,7 +7016,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6457,7 +7028,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6469,7 +7040,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_LONGEST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6481,7 +7052,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6493,7 +7064,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_KINDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6505,7 +7076,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6517,7 +7088,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6529,7 +7100,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_SIDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6541,7 +7112,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_ITEMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6553,7 +7124,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6565,7 +7136,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6577,7 +7148,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6589,7 +7160,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6601,7 +7172,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6613,7 +7184,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_CODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6625,7 +7196,7 @@ intgo _wrap_FLAT_INFO_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6637,7 +7208,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_NODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6649,7 +7220,7 @@ intgo _wrap_FLAT_INFO_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_INFO_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -6661,7 +7232,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_index_peek_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6690,7 +7261,7 @@ void _wrap_flat_index_peek_native_f90692ecae313ddf(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -6716,7 +7287,7 @@ void _wrap_flat_index_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6734,7 +7305,7 @@ void _wrap_flat_index_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6757,7 +7328,7 @@ void _wrap_flat_index_write_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6781,7 +7352,7 @@ long long _wrap_flat_index_bytes_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6814,7 +7385,7 @@ void _wrap_flat_index_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -6847,7 +7418,7 @@ void _wrap_flat_index_get_metadata_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6871,7 +7442,7 @@ long long _wrap_flat_index_codebook_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -6904,7 +7475,7 @@ void _wrap_flat_index_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -6937,7 +7508,7 @@ void _wrap_flat_index_find_sids_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -6963,7 +7534,7 @@ void _wrap_flat_index_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -6997,7 +7568,7 @@ long long _wrap_flat_index_children_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7025,7 +7596,7 @@ void _wrap_flat_index_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7048,7 +7619,7 @@ void _wrap_flat_index_get_upload_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7066,7 +7637,7 @@ void _wrap_flat_index_unload_native_f90692ecae313ddf(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7087,7 +7658,7 @@ flat_handle *_wrap_flat_builder_plan_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_f90692ecae313ddf(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_8f2cea4e70003cdd(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7117,7 +7688,7 @@ flat_handle *_wrap_flat_plan_estimate_native_f90692ecae313ddf(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_EXACT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7129,7 +7700,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_SIDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7141,7 +7712,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7153,7 +7724,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7165,7 +7736,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7177,7 +7748,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7189,7 +7760,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_NODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7201,7 +7772,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_PLAN_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7213,7 +7784,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_plan_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7234,7 +7805,7 @@ void _wrap_flat_plan_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7267,7 +7838,447 @@ void _wrap_flat_plan_get_section_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_filter_from_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_out_i64 arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_from_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_from_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_bytes arg3 ;
+  int64_t arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_from_rows(arg1,arg2,arg3,arg4,arg5);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TERM_ANY_OF_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TERM_ANY_OF;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_from_term_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  flat_in_i64 arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_bytes arg6 ;
+  flat_in_bytes arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_from_term(arg1,arg2,(char const *)arg3,arg4,arg5,arg6,arg7,arg8);
+  {
+    _swig_go_result = result; 
+  }
+  free(arg3); 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_parse_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_bytes arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_parse(arg1,arg2,arg3);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_filter_text_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_bytes arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_filter_text(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_combine_native_8f2cea4e70003cdd(intgo _swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3) {
+  int32_t arg1 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  flat_handle *arg3 = (flat_handle *) 0 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = _swig_go_2; 
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_combine(arg1,arg2,arg3,arg4);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_update_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_bytes arg6 ;
+  flat_out_i64 arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_update(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_filter_prepare_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  flat_filter_prepare(arg1,arg2);
+  
+}
+
+
+intgo _wrap_FLAT_FILTER_PREPARED_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_PREPARED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_ITEMS_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_SIDS_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_BYTES_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_COUNT_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_filter_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_filter_get_info(arg1,arg2,arg3);
+  
+}
+
+
+long long _wrap_flat_filter_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_filter_rows(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_constraint_create_ruled_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  int32_t arg3 ;
+  flat_in_i64 arg4 ;
+  flat_in_bytes arg5 ;
+  flat_in_i64 arg6 ;
+  int32_t arg7 ;
+  flat_in_i64 arg8 ;
+  flat_in_bytes arg9 ;
+  flat_in_i64 arg10 ;
+  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  arg7 = (int32_t)_swig_go_6; 
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    arg11 = (sidbeam_error*)_swig_go_10.array; 
+  }
+  
+  result = (flat_handle *)flat_constraint_create_ruled(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_constraint_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7288,7 +8299,45 @@ flat_handle *_wrap_flat_constraint_create_native_f90692ecae313ddf(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_f90692ecae313ddf() {
+flat_handle *_wrap_flat_constraint_exclude_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (flat_handle *)flat_constraint_exclude(arg1,arg2,arg3,arg4,arg5,arg6);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7300,7 +8349,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7312,7 +8361,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7324,7 +8373,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7336,7 +8385,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7348,7 +8397,67 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_RULES_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_RULES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_ALLOWED_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_ALLOWED_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_UNKNOWN_EXCLUDED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_8f2cea4e70003cdd() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_UNKNOWN_ALLOWED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7360,7 +8469,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7372,7 +8481,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7398,7 +8507,49 @@ void _wrap_flat_constraint_get_info_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i64 arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  flat_out_i64 arg6 ;
+  flat_out_i64 arg7 ;
+  flat_out_i32 arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  flat_constraint_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+}
+
+
+void _wrap_flat_index_item_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7421,7 +8572,7 @@ void _wrap_flat_index_item_rows_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -7463,7 +8614,7 @@ void _wrap_flat_index_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7489,7 +8640,7 @@ void _wrap_flat_index_item_ordinals_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -7520,7 +8671,7 @@ void _wrap_flat_index_item_ids_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7549,7 +8700,7 @@ long long _wrap_flat_index_item_names_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -7577,7 +8728,7 @@ long long _wrap_flat_index_find_item_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -7637,7 +8788,7 @@ flat_handle *_wrap_flat_session_create_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7728,7 +8879,7 @@ void _wrap_flat_session_start_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -7797,7 +8948,7 @@ void _wrap_flat_session_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7835,7 +8986,7 @@ long long _wrap_flat_session_children_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7847,7 +8998,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7859,7 +9010,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7871,7 +9022,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7883,7 +9034,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_CODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7895,7 +9046,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7907,7 +9058,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_STATES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7919,7 +9070,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7931,7 +9082,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7943,7 +9094,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7955,7 +9106,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7967,7 +9118,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7979,7 +9130,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -7991,7 +9142,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8003,7 +9154,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8015,7 +9166,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8027,7 +9178,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_session_get_beams_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8048,7 +9199,7 @@ void _wrap_flat_session_get_beams_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -8071,7 +9222,7 @@ void _wrap_flat_session_fetch_native_f90692ecae313ddf(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8132,7 +9283,7 @@ void _wrap_flat_session_get_items_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8157,7 +9308,7 @@ void _wrap_flat_session_stop_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_STEPS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8169,7 +9320,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8181,7 +9332,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8193,7 +9344,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8205,7 +9356,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8217,7 +9368,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8229,7 +9380,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_STATS_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8241,7 +9392,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_session_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8262,7 +9413,7 @@ void _wrap_flat_session_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_COUNTERS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8274,7 +9425,7 @@ intgo _wrap_FLAT_COUNTERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8286,7 +9437,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_f90692ecae313ddf() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8315,7 +9466,7 @@ long long _wrap_flat_session_get_counters_native_f90692ecae313ddf(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -8362,7 +9513,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_f90692ecae313ddf(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -8404,7 +9555,7 @@ void _wrap_flat_constraint_set_prefixes_native_f90692ecae313ddf(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8449,7 +9600,7 @@ void _wrap_flat_constraint_set_advance_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8495,7 +9646,7 @@ void _wrap_flat_constraint_set_mask_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8532,7 +9683,7 @@ void _wrap_flat_constraint_set_bitmask_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8597,7 +9748,7 @@ void _wrap_flat_constraint_set_topk_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -8695,7 +9846,7 @@ void _wrap_flat_constraint_set_sample_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -8730,7 +9881,7 @@ flat_handle *_wrap_flat_disc_create_native_f90692ecae313ddf(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8754,7 +9905,7 @@ long long _wrap_flat_disc_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8792,7 +9943,7 @@ void _wrap_flat_disc_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8843,7 +9994,7 @@ void _wrap_flat_disc_get_native_f90692ecae313ddf(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_END_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8855,7 +10006,7 @@ intgo _wrap_FLAT_EVENT_END_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_DONE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8867,7 +10018,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8879,7 +10030,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_TAG_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8891,7 +10042,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8903,7 +10054,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_STATUS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8915,7 +10066,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8927,7 +10078,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_LIVE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8939,7 +10090,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8951,7 +10102,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8963,7 +10114,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8975,7 +10126,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_BATCH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8987,7 +10138,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -8999,7 +10150,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9011,7 +10162,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9023,7 +10174,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9035,7 +10186,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RESULT_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9047,7 +10198,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_TAG_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9059,7 +10210,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9071,7 +10222,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9083,7 +10234,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9095,7 +10246,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9107,7 +10258,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9119,7 +10270,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9131,7 +10282,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9143,7 +10294,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9155,7 +10306,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9167,7 +10318,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_MAP_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9179,7 +10330,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9191,7 +10342,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9203,7 +10354,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9215,7 +10366,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_EVENT_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9227,7 +10378,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_flat_events_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9251,7 +10402,7 @@ intgo _wrap_flat_events_next_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9271,7 +10422,7 @@ void _wrap_flat_adjust_answer_native_f90692ecae313ddf(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_f90692ecae313ddf(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_8f2cea4e70003cdd(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -9300,7 +10451,7 @@ void _wrap_flat_result_take_native_f90692ecae313ddf(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_f90692ecae313ddf(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9339,7 +10490,7 @@ flat_handle *_wrap_flat_model_open_native_f90692ecae313ddf(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9351,7 +10502,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9363,7 +10514,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9375,7 +10526,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_HEADS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9387,7 +10538,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9399,7 +10550,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9411,7 +10562,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9423,7 +10574,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9435,7 +10586,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9447,7 +10598,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9459,7 +10610,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9471,7 +10622,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9483,7 +10634,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9495,7 +10646,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_model_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9521,7 +10672,7 @@ void _wrap_flat_model_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9533,7 +10684,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9545,7 +10696,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9557,7 +10708,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9569,7 +10720,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9581,7 +10732,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9593,7 +10744,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_LANES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9605,7 +10756,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9617,7 +10768,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9629,7 +10780,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9641,7 +10792,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9653,7 +10804,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9665,7 +10816,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9677,7 +10828,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9689,7 +10840,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9701,7 +10852,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_MODE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9713,7 +10864,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9725,7 +10876,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9737,7 +10888,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9749,7 +10900,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_f90692ecae313ddf() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -9822,7 +10973,7 @@ flat_handle *_wrap_flat_runner_create_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -9843,7 +10994,7 @@ flat_handle *_wrap_flat_runner_events_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9892,7 +11043,7 @@ void _wrap_flat_runner_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -9939,7 +11090,7 @@ long long _wrap_flat_runner_submit_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9957,7 +11108,7 @@ void _wrap_flat_runner_cancel_native_f90692ecae313ddf(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_f90692ecae313ddf(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9978,7 +11129,7 @@ intgo _wrap_flat_runner_drain_native_f90692ecae313ddf(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -9990,7 +11141,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10002,7 +11153,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10014,7 +11165,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10026,7 +11177,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10038,7 +11189,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10050,7 +11201,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10062,7 +11213,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10074,7 +11225,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10086,7 +11237,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10098,7 +11249,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10110,7 +11261,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10122,7 +11273,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10134,7 +11285,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10146,7 +11297,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10158,7 +11309,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10170,7 +11321,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10182,7 +11333,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10194,7 +11345,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10206,7 +11357,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10218,7 +11369,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10230,7 +11381,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10242,7 +11393,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10254,7 +11405,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10266,7 +11417,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10278,7 +11429,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10299,7 +11450,7 @@ void _wrap_flat_runner_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -10315,7 +11466,7 @@ void _wrap_flat_runner_close_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10327,7 +11478,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10339,7 +11490,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10351,7 +11502,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10363,7 +11514,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10375,7 +11526,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10387,7 +11538,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10399,7 +11550,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10411,7 +11562,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10423,7 +11574,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10435,7 +11586,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10447,7 +11598,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10459,7 +11610,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_f90692ecae313ddf() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -10483,7 +11634,7 @@ flat_handle *_wrap_flat_draft_head_open_native_f90692ecae313ddf(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -10517,7 +11668,7 @@ long long _wrap_flat_draft_head_get_info_native_f90692ecae313ddf(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_f90692ecae313ddf(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -10565,7 +11716,7 @@ void _wrap_flat_draft_head_write_native_f90692ecae313ddf(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10608,7 +11759,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_f90692ecae313ddf(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -10683,7 +11834,7 @@ void _wrap_flat_draft_decoder_run_native_f90692ecae313ddf(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_START_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10695,7 +11846,7 @@ intgo _wrap_FLAT_DRAFT_START_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10707,7 +11858,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFT_RUN_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10719,7 +11870,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10731,7 +11882,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10743,7 +11894,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10755,7 +11906,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10767,7 +11918,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10779,7 +11930,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10791,7 +11942,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -10850,7 +12001,7 @@ void _wrap_flat_draft_decoder_enqueue_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_f90692ecae313ddf(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_8f2cea4e70003cdd(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10894,7 +12045,7 @@ flat_handle *_wrap_flat_output_layer_create_native_f90692ecae313ddf(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -10923,7 +12074,7 @@ flat_handle *_wrap_flat_hidden_create_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10987,7 +12138,7 @@ void _wrap_flat_hidden_step_native_f90692ecae313ddf(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -10999,7 +12150,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11011,7 +12162,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11023,7 +12174,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11035,7 +12186,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11047,7 +12198,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11059,7 +12210,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11071,7 +12222,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11083,7 +12234,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11095,7 +12246,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -11121,7 +12272,7 @@ void _wrap_flat_hidden_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_f90692ecae313ddf(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11154,7 +12305,7 @@ flat_handle *_wrap_flat_speculation_create_native_f90692ecae313ddf(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -11180,7 +12331,7 @@ long long _wrap_flat_speculation_begin_native_f90692ecae313ddf(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DEPTH_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11192,7 +12343,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11204,7 +12355,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_NODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11216,7 +12367,7 @@ intgo _wrap_FLAT_TREE_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11228,7 +12379,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11240,7 +12391,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_SLOTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11252,7 +12403,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11264,7 +12415,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_TOKENS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11276,7 +12427,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_CODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11288,7 +12439,7 @@ intgo _wrap_FLAT_TREE_CODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11300,7 +12451,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_PARENTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11312,7 +12463,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_PLACES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11324,7 +12475,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11336,7 +12487,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11348,7 +12499,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11360,7 +12511,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_TREE_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11372,7 +12523,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11393,7 +12544,7 @@ void _wrap_flat_speculation_get_tree_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -11409,7 +12560,7 @@ void _wrap_flat_speculation_add_native_f90692ecae313ddf(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -11432,7 +12583,7 @@ void _wrap_flat_speculation_get_mask_native_f90692ecae313ddf(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -11475,7 +12626,7 @@ void _wrap_flat_speculation_verify_native_f90692ecae313ddf(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11487,7 +12638,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11499,7 +12650,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11511,7 +12662,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11523,7 +12674,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11535,7 +12686,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11547,7 +12698,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11568,7 +12719,7 @@ void _wrap_flat_speculation_get_stats_native_f90692ecae313ddf(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -11604,7 +12755,7 @@ void _wrap_flat_relaxed_draw_native_f90692ecae313ddf(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11616,7 +12767,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11628,7 +12779,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11640,7 +12791,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_f90692ecae313ddf() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_f90692ecae313ddf() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_8f2cea4e70003cdd() {
   int result;
   intgo _swig_go_result;
   
@@ -11652,7 +12803,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_f90692ecae313ddf() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_f90692ecae313ddf(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;
