@@ -90,7 +90,6 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
         (r"^request\.positions is (\d+), expected", r"tokens has \1 positions, expected"),
         (r"(: not a sidbeam index, which begins with .*)", r"\1: Index.from_file reads catalogues"),
         (r"^filters\[1\] is of another index, expected that of filters\[0\]", "the second filter is of another index"),
-        (r"\brows\.(bytes|offset|encoding)\b", r"the \1 of mask"),
         (r"(^|^\w+: )tensor\.", r"\1"),
         (r"\bvocabulary\.levels is (\d+), expected (\d+)", r"vocabulary has offsets of \1 levels, expected \2"),
         (
