@@ -32,6 +32,8 @@
 
 #include "plan.h"
 
+#include "filter.h"
+
 #include "constraint.h"
 
 #include "items.h"

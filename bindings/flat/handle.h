@@ -26,7 +26,8 @@ enum {
   FLAT_OUTPUT_LAYER = 13,
   FLAT_HIDDEN = 14,
   FLAT_SPECULATION = 15,
-  FLAT_IMPORT = 16
+  FLAT_IMPORT = 16,
+  FLAT_FILTER = 17
 };
 
 typedef struct flat_handle flat_handle;
@@ -55,7 +56,7 @@ static inline const char* fl_kind_name(int32_t kind) {
   static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
                                       "constraint set", "plan",       "disc",          "model",        "runner",
                                       "events",         "draft head", "draft decoder", "output layer", "hidden step",
-                                      "speculation",    "import"};
+                                      "speculation",    "import",     "filter"};
   return names[kind];
 }
 

@@ -19,10 +19,15 @@ static const fl_word fl_properties[] = {{"slots", "the number of slots of "},
                                         {"device_id", "the device number of "},
                                         {"data", ""},
                                         {NULL, NULL}};
+/* Sets of item rows, which C calls rows too. */
+static const fl_word fl_row_sets[] = {{"bytes", "the number of bytes of rows"},
+                                      {"offset", "the first bit of rows"},
+                                      {"encoding", "the encoding of rows"},
+                                      {NULL, NULL}};
 /* Structs whose fields are arguments. */
-static const fl_word fl_structs[] = {{"config", ""},  {"model_config", ""}, {"args", ""},
-                                     {"request", ""}, {"sampling", ""},     {"start", ""},
-                                     {"options", ""}, {"draws", ""},        {NULL, NULL}};
+static const fl_word fl_structs[] = {{"config", ""},   {"model_config", ""}, {"args", ""},    {"request", ""},
+                                     {"sampling", ""}, {"start", ""},        {"options", ""}, {"draws", ""},
+                                     {"term", ""},     {NULL, NULL}};
 /* Counts that come with an array, or are its shape. */
 static const fl_word fl_counts[] = {{"begin_count", "the number of begin_tokens"},
                                     {"placeholder_count", "the number of placeholders"},
@@ -66,10 +71,16 @@ static inline const char* fl_put_name(fl_line* line, const char* name, const cha
     const char* const after = fl_word_end(part, end);
     const char* const array = fl_find_word(fl_arrays, name, stop - name);
     const char* const property = array == NULL ? NULL : fl_find_word(fl_properties, part, after - part);
+    const char* const of_set =
+        stop - name == 4 && memcmp(name, "rows", 4) == 0 ? fl_find_word(fl_row_sets, part, after - part) : NULL;
     const int is_file = after - part == 4 && memcmp(part, "json", 4) == 0;
     if (property != NULL) {
       fl_put(line, property, (int64_t)strlen(property));
       fl_put(line, array, (int64_t)strlen(array));
+      return after;
+    }
+    if (of_set != NULL) {
+      fl_put(line, of_set, (int64_t)strlen(of_set));
       return after;
     }
     if (!is_file && fl_find_word(fl_structs, name, stop - name) != NULL) return part;

@@ -31,7 +31,7 @@
 //
 // # Life and threads
 //
-// Runtime, Index, Constraint, ConstraintSet, Model, DraftHead and OutputLayer are immutable: share them among
+// Runtime, Index, Filter, Constraint, ConstraintSet, Model, DraftHead and OutputLayer are immutable: share them among
 // goroutines, and a Runner. A Builder, Session, DraftDecoder, HiddenStep or Speculation serves one goroutine at a time;
 // a second one gets BadState, never a crash. Close may be called again, and while calls run: the memory goes with the
 // last of them, and the last view of the arrays of a session or a speculation. Objects that are not closed go with the

@@ -125,7 +125,7 @@ func (x *Index) Bytes() ([]byte, error) {
 // Constrainer is a constraint for beams: an *Index, whole, or a *Constraint.
 type Constrainer interface{ constraint() (*Constraint, error) }
 
-// Constraint is what a beam must stay inside: today a whole index. It holds its index. Immutable.
+// Constraint is what a beam must stay inside: an index, whole or under rules. It holds its index. Immutable.
 type Constraint struct{ handle *handle }
 
 // NewConstraint makes a constraint of an index. An index may also be given wherever a constraint is wanted.
@@ -147,6 +147,10 @@ type ConstraintInfo struct {
 	SIDs, Items    int64
 	Codes          []int32 // [L] V_l, without the end
 	Fingerprint    string  // of the index
+
+	Rules                           bool  // there are a filter or lists
+	AllowedSIDs, AllowedItems       int64 // those of the index without rules
+	UnknownExcluded, UnknownAllowed int64 // entries of the lists that name no item
 }
 
 // Info gives levels, codes and kinds, for hosts that have no index at hand.
@@ -165,6 +169,12 @@ func (c *Constraint) Info() (*ConstraintInfo, error) {
 		SIDs:           numbers[native.FLAT_CONSTRAINT_SIDS],
 		Items:          numbers[native.FLAT_CONSTRAINT_ITEMS],
 		Fingerprint:    string(fingerprint),
+
+		Rules:           numbers[native.FLAT_CONSTRAINT_RULES] != 0,
+		AllowedSIDs:     numbers[native.FLAT_CONSTRAINT_ALLOWED_SIDS],
+		AllowedItems:    numbers[native.FLAT_CONSTRAINT_ALLOWED_ITEMS],
+		UnknownExcluded: numbers[native.FLAT_CONSTRAINT_UNKNOWN_EXCLUDED],
+		UnknownAllowed:  numbers[native.FLAT_CONSTRAINT_UNKNOWN_ALLOWED],
 	}
 	for l := 0; l < info.Levels; l++ {
 		info.Codes = append(info.Codes, int32(numbers[native.FLAT_CONSTRAINT_CODES+l]))

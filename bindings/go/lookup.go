@@ -116,13 +116,20 @@ type ItemLimits struct {
 // ItemRowsOf gives the item rows of a list of ordinals in their order, say of a Result; -1 has none. Ordinal i has
 // rows[offsets[i]:offsets[i+1]]; truncated tells whether a limit left rows out.
 func (x *Index) ItemRowsOf(ordinals []int64, limits ItemLimits) (rows, offsets []int64, truncated bool, err error) {
+	return itemRowsOf(ordinals, limits, func(total int64, rows, offsets []int64, cut []int32, f *failure) {
+		native.Flat_index_items(x.handle.raw(), ordinals, int64(limits.PerSID), total, flag(limits.Distinct), rows,
+			offsets, cut, f.bytes())
+		runtime.KeepAlive(x)
+	})
+}
+
+func itemRowsOf(ordinals []int64, limits ItemLimits,
+	items func(total int64, rows, offsets []int64, cut []int32, f *failure)) (rows, offsets []int64, _ bool, err error) {
 	offsets = make([]int64, len(ordinals)+1)
 	var cut [1]int32
 	read := func(rows []int64, total int64) error {
 		f := newFailure()
-		native.Flat_index_items(x.handle.raw(), ordinals, int64(limits.PerSID), total, flag(limits.Distinct), rows,
-			offsets, cut[:], f.bytes())
-		runtime.KeepAlive(x)
+		items(total, rows, offsets, cut[:], f)
 		return f.done()
 	}
 	if err = read(nil, int64(limits.Total)); err != nil { // how many there are

@@ -114,6 +114,35 @@ static void run_and_submit_give_the_same(void) {
   free_runs(&s);
 }
 
+/* A request whose rules allow nothing finds nothing, beside others of its batch. */
+static void a_request_has_rules_of_its_own(void) {
+  runs s = make_runs(1, 1, 0);
+  const found plain = run(&s);
+  const flat_in_bytes no_names = {NULL, 0};
+  const int64_t nothing[1] = {-1};
+  flat_handle *two, *none;
+  OKAY(two = flat_constraint_create_ruled(s.r.index, NULL, 0, no_i64, no_names, no_i64, SIDBEAM_ITEMS_BY_ROW,
+                                          IN_I64(3, 5), no_names, no_i64, &err));
+  OKAY(none = flat_constraint_create_ruled(s.r.index, NULL, 0, no_i64, no_names, no_i64, SIDBEAM_ITEMS_BY_ROW,
+                                           (flat_in_i64){nothing, 0}, no_names, no_i64, &err));
+  flat_handle* const each[] = {none, two, NULL, none};
+  const int32_t live[] = {0, 2, BEAMS, 0};
+  for (int64_t i = 0; i < 4; ++i)
+    CHECK(flat_runner_submit(s.runner, i, HISTORY, 0, 0, no_i32, 0, each[i], 0, 0, 0, &err) > 0);
+  flat_free(two);
+  flat_free(none);
+  for (int i = 0; i < 4; ++i) {
+    found out = {{0}, {0}, {0}, {0}};
+    CHECK_INT(flat_events_next(s.events, OUT_I64(out.numbers), &err), FLAT_EVENT_DONE);
+    OKAY(take(&out, &err));
+    const int64_t tag = out.numbers[FLAT_RESULT_TAG];
+    CHECK_INT(out.numbers[FLAT_RESULT_LIVE], live[tag]);
+    if (tag == 1) CHECK(out.ordinals[0] + out.ordinals[1] == 2 + 4);
+    if (tag == 2) CHECK_I64(out.ordinals, plain.ordinals, BEAMS);
+  }
+  free_runs(&s);
+}
+
 static void bad_requests_are_refused(void) {
   runs s = make_runs(1, 1, 0);
   int64_t numbers[FLAT_RESULT_COUNT] = {0};
@@ -277,13 +306,11 @@ static void results_that_nobody_takes_are_given_back(void) {
 
 int main(void) {
   static const test_case tests[] = {
-      TEST(info_says_what_a_model_is),
-      TEST(run_and_submit_give_the_same),
+      TEST(info_says_what_a_model_is),         TEST(run_and_submit_give_the_same),
+      TEST(a_request_has_rules_of_its_own),
       TEST(bad_requests_are_refused),
-      TEST(drafts_change_rounds_alone),
-      TEST(levels_are_adjusted),
-      TEST(a_runner_may_be_closed_under_load),
-      TEST(results_that_nobody_takes_are_given_back),
+      TEST(drafts_change_rounds_alone),        TEST(levels_are_adjusted),
+      TEST(a_runner_may_be_closed_under_load), TEST(results_that_nobody_takes_are_given_back),
   };
   return RUN_TESTS(tests);
 }

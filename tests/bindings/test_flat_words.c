@@ -15,6 +15,7 @@ static void fields_of_structs_are_arguments(void) {
   expect_words("config.%s is NULL", "%s is NULL");
   expect_words("args.drafts[0] is 3 (request.sampling.seeds, model_config.weights)", "drafts[0] is 3 (seeds, weights)");
   expect_words("config.begin_count is 1", "the number of begin_tokens is 1");
+  expect_words("term.op is 11", "op is 11");
   expect_words("draft_count is 1", "the number of drafts is 1");
 }
 
@@ -22,6 +23,7 @@ static void fields_of_rows_are_properties_of_an_array(void) {
   expect_words("rows.columns is 3, expected at least 4", "the number of columns of logits is 3, expected at least 4");
   expect_words("hidden.data is NULL", "hidden is NULL");
   expect_words("rows.unknown is 3", "rows.unknown is 3");
+  expect_words("rows.bytes is -1, rows.encoding 9", "the number of bytes of rows is -1, the encoding of rows 9");
 }
 
 static void what_is_nobodys_name_stays(void) {

@@ -49,7 +49,9 @@ def test_info(index: sidbeam.Index) -> None:
 def test_a_constraint_tells_its_shape(index: sidbeam.Index) -> None:
     constraint, info = index.constraint, index.info
     index.close()
-    assert constraint.info == sidbeam.ConstraintInfo(2, False, sidbeam.Kind.TRIE, 3, 3, (4, 4), info.fingerprint)
+    rules = (False, 3, 3, 0, 0)
+    expected = sidbeam.ConstraintInfo(2, False, sidbeam.Kind.TRIE, 3, 3, (4, 4), info.fingerprint, *rules)
+    assert constraint.info == expected
 
 
 def test_info_says_how_far_it_was_verified(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ def test_results(named: sidbeam.Index) -> None:
     twice = result(sidbeam.Index.build([(0, 1), (2, 2)], [7, 7]), [[2, 2], [0, 1]], [-1, -2], [1, 0])
     assert twice.to_pandas()["rank"].tolist() == [0, 1]
     assert twice.to_pandas(distinct=True)["sid"].tolist() == [(2, 2)]
-    without = result(named.constraint, [[0, 1], [3, -1]], [-1, -2], [0, -1]).to_pandas()
+    gone = sidbeam.Index.build([(0, 1)]).constraint  # and nobody holds its index
+    without = result(gone, [[0, 1], [3, -1]], [-1, -2], [0, -1]).to_pandas()
     assert list(without.columns) == ["score", "sid", "ordinal", "rank"] and without["sid"].tolist() == [(0, 1), (3,)]
     assert result(named, np.empty((0, 2)), [], []).to_pandas().empty
 
@@ -150,7 +151,9 @@ def test_recommendations(named: sidbeam.Index) -> None:
     session.step(np.broadcast_to(LOGITS[1], (1, 3, 4)), slots=[0])
     assert [len(session.recommendations(0, distinct=d)[0]) for d in (False, True)] == [2, 1]
     session.start(constraints=named.constraint)
-    with pytest.raises(sidbeam.BadState, match="slot 0 ran under a Constraint, expected an Index"):
+    assert session.recommendations() == [[], []]
+    session.start(constraints=sidbeam.Index.build([(0, 1)], codes=[4, 4]).constraint)
+    with pytest.raises(sidbeam.BadState, match="slot 0 ran under a Constraint whose Index is gone"):
         session.recommendations()
     session.start()
     assert session.recommendations() == [[], []]  # no SID is complete yet

@@ -128,11 +128,15 @@ def test_items_come_out_however_it_runs(index: sidbeam.Index, runner: sidbeam.Ru
     with sidbeam.Constraint(index) as constraint:
         under = runner.run(HISTORY, constraint=constraint)
         assert under.ordinals.tolist() == result.ordinals.tolist()
-        with pytest.raises(sidbeam.BadState, match="ran under a Constraint"):
-            under.items
+        assert under.items.tolist() == result.items.tolist()
+    with pytest.raises(sidbeam.BadState, match="constraint is closed"):
+        under.items
+    alone = runner.run(HISTORY, constraint=sidbeam.Index.build([(0, 1, 2)], codes=8).constraint)
+    with pytest.raises(sidbeam.BadState, match="the request ran under a Constraint whose Index is gone"):
+        alone.items
     assert runner.drain()
     stats = runner.stats()
-    assert (stats.lanes, stats.submitted, stats.finished, stats.queued, stats.running) == (1, 7, 7, 0, 0)
+    assert (stats.lanes, stats.submitted, stats.finished, stats.queued, stats.running) == (1, 8, 8, 0, 0)
     assert stats.total_us[0] <= stats.total_us[3] and 0 < stats.busy_us <= 1.1 * stats.up_us
 
 

@@ -86,6 +86,12 @@ bool LaneSession::start(int32_t slot, const Job& job, sidbeam_error& error) {
   return sidbeam_session_start(session_.get(), &args, &error) == SIDBEAM_OK;
 }
 
+bool LaneSession::allows_nothing(const sidbeam_constraint* constraint) {
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  return sidbeam_constraint_get_info(constraint, &info, nullptr) == SIDBEAM_OK && info.rules != 0 &&
+         info.allowed_sids == 0;
+}
+
 int32_t LaneSession::start(const Job* jobs, int32_t count, Ended& ended) {
   jobs_ = jobs;
   ended_ = &ended;
@@ -94,6 +100,8 @@ int32_t LaneSession::start(const Job* jobs, int32_t count, Ended& ended) {
     sidbeam_error error = SIDBEAM_ERROR_INIT;
     if (is_cancelled(jobs[i])) {
       ended.ended(i, kCancelled);
+    } else if (allows_nothing(jobs[i].constraint)) {
+      ended.ended(i, {});  // its slot would be done before any level, and a step refuses such
     } else if (!start(running, jobs[i], error)) {
       ended.ended(i, {error.code, error.message});
     } else {

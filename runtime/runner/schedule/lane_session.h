@@ -44,7 +44,8 @@ class LaneSession {
   int64_t memory_bytes() const;
 
   // Gives the jobs that can start the slots 0, 1, ... in order, which are their prompts' numbers, and ends the others:
-  // one that cannot start (its index lacks what the strategy needs) touches no other. Returns how many have a slot.
+  // one whose rules allow nothing finds nothing, and one that cannot start (its index lacks what the strategy needs)
+  // touches no other. Returns how many have a slot.
   int32_t start(const Job* jobs, int32_t count, Ended& ended);
   // Starts the first slots with the jobs that `other` has there, each as much wider as this session is. Throws.
   void start_beside(const LaneSession& other, int32_t count);
@@ -73,6 +74,7 @@ class LaneSession {
   LaneSession(const Allocator& allocator, const LaneConfig& config, Rows rows, const LanePlace& place);
   bool is_on_device() const { return place_.stream != nullptr; }
   static bool is_cancelled(const Job& job) { return job.cancelled->load(std::memory_order_relaxed); }
+  static bool allows_nothing(const sidbeam_constraint* constraint);
   bool start(int32_t slot, const Job& job, sidbeam_error& error);
   void create(Rows rows);
 

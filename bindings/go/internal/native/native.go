@@ -234,813 +234,906 @@ typedef _goslice_ swig_type_204;
 typedef _goslice_ swig_type_205;
 typedef _goslice_ swig_type_206;
 typedef _goslice_ swig_type_207;
-typedef long long swig_type_208;
+typedef _goslice_ swig_type_208;
 typedef _goslice_ swig_type_209;
-typedef _goslice_ swig_type_210;
+typedef long long swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef long long swig_type_212;
-typedef long long swig_type_213;
+typedef _gostring_ swig_type_212;
+typedef _goslice_ swig_type_213;
 typedef _goslice_ swig_type_214;
 typedef _goslice_ swig_type_215;
 typedef _goslice_ swig_type_216;
 typedef _goslice_ swig_type_217;
 typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
-typedef _goslice_ swig_type_220;
+typedef long long swig_type_220;
 typedef _goslice_ swig_type_221;
 typedef _goslice_ swig_type_222;
 typedef _goslice_ swig_type_223;
 typedef _goslice_ swig_type_224;
-typedef long long swig_type_225;
+typedef _goslice_ swig_type_225;
 typedef _goslice_ swig_type_226;
 typedef _goslice_ swig_type_227;
 typedef _goslice_ swig_type_228;
-typedef long long swig_type_229;
-typedef long long swig_type_230;
+typedef _goslice_ swig_type_229;
+typedef _goslice_ swig_type_230;
 typedef _goslice_ swig_type_231;
-typedef long long swig_type_232;
-typedef _goslice_ swig_type_233;
+typedef _goslice_ swig_type_232;
+typedef long long swig_type_233;
 typedef _goslice_ swig_type_234;
 typedef _goslice_ swig_type_235;
 typedef _goslice_ swig_type_236;
-typedef long long swig_type_237;
+typedef _goslice_ swig_type_237;
 typedef _goslice_ swig_type_238;
 typedef _goslice_ swig_type_239;
-typedef long long swig_type_240;
+typedef _goslice_ swig_type_240;
 typedef _goslice_ swig_type_241;
 typedef _goslice_ swig_type_242;
 typedef _goslice_ swig_type_243;
 typedef _goslice_ swig_type_244;
-typedef long long swig_type_245;
+typedef _goslice_ swig_type_245;
 typedef _goslice_ swig_type_246;
 typedef _goslice_ swig_type_247;
-typedef long long swig_type_248;
+typedef _goslice_ swig_type_248;
 typedef _goslice_ swig_type_249;
 typedef _goslice_ swig_type_250;
 typedef _goslice_ swig_type_251;
 typedef long long swig_type_252;
-typedef _goslice_ swig_type_253;
+typedef long long swig_type_253;
 typedef _goslice_ swig_type_254;
 typedef _goslice_ swig_type_255;
 typedef _goslice_ swig_type_256;
 typedef _goslice_ swig_type_257;
-typedef _goslice_ swig_type_258;
-typedef long long swig_type_259;
-typedef long long swig_type_260;
-typedef long long swig_type_261;
+typedef long long swig_type_258;
+typedef _goslice_ swig_type_259;
+typedef _goslice_ swig_type_260;
+typedef _goslice_ swig_type_261;
 typedef long long swig_type_262;
 typedef long long swig_type_263;
-typedef long long swig_type_264;
+typedef _goslice_ swig_type_264;
 typedef _goslice_ swig_type_265;
 typedef _goslice_ swig_type_266;
 typedef _goslice_ swig_type_267;
 typedef _goslice_ swig_type_268;
-typedef long long swig_type_269;
+typedef _goslice_ swig_type_269;
 typedef _goslice_ swig_type_270;
-typedef long long swig_type_271;
+typedef _goslice_ swig_type_271;
 typedef _goslice_ swig_type_272;
-typedef long long swig_type_273;
+typedef _goslice_ swig_type_273;
 typedef _goslice_ swig_type_274;
-typedef _goslice_ swig_type_275;
+typedef long long swig_type_275;
 typedef _goslice_ swig_type_276;
 typedef _goslice_ swig_type_277;
 typedef _goslice_ swig_type_278;
-typedef _goslice_ swig_type_279;
+typedef long long swig_type_279;
 typedef long long swig_type_280;
 typedef _goslice_ swig_type_281;
-typedef _goslice_ swig_type_282;
-typedef long long swig_type_283;
-typedef long long swig_type_284;
-typedef long long swig_type_285;
+typedef long long swig_type_282;
+typedef _goslice_ swig_type_283;
+typedef _goslice_ swig_type_284;
+typedef _goslice_ swig_type_285;
 typedef _goslice_ swig_type_286;
-typedef _goslice_ swig_type_287;
+typedef long long swig_type_287;
 typedef _goslice_ swig_type_288;
 typedef _goslice_ swig_type_289;
-typedef _goslice_ swig_type_290;
+typedef long long swig_type_290;
 typedef _goslice_ swig_type_291;
-typedef long long swig_type_292;
+typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
 typedef long long swig_type_295;
-typedef long long swig_type_296;
+typedef _goslice_ swig_type_296;
 typedef _goslice_ swig_type_297;
-typedef _goslice_ swig_type_298;
+typedef long long swig_type_298;
 typedef _goslice_ swig_type_299;
-typedef long long swig_type_300;
+typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
-typedef _goslice_ swig_type_302;
+typedef long long swig_type_302;
 typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
 typedef _goslice_ swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
-typedef long long swig_type_308;
-typedef _goslice_ swig_type_309;
-typedef _goslice_ swig_type_310;
-typedef _goslice_ swig_type_311;
+typedef _goslice_ swig_type_308;
+typedef long long swig_type_309;
+typedef long long swig_type_310;
+typedef long long swig_type_311;
 typedef long long swig_type_312;
-typedef _goslice_ swig_type_313;
+typedef long long swig_type_313;
 typedef long long swig_type_314;
 typedef _goslice_ swig_type_315;
-typedef long long swig_type_316;
+typedef _goslice_ swig_type_316;
 typedef _goslice_ swig_type_317;
 typedef _goslice_ swig_type_318;
-typedef _goslice_ swig_type_319;
+typedef long long swig_type_319;
 typedef _goslice_ swig_type_320;
-typedef _goslice_ swig_type_321;
-typedef long long swig_type_322;
-typedef _goslice_ swig_type_323;
-typedef long long swig_type_324;
+typedef long long swig_type_321;
+typedef _goslice_ swig_type_322;
+typedef long long swig_type_323;
+typedef _goslice_ swig_type_324;
 typedef _goslice_ swig_type_325;
 typedef _goslice_ swig_type_326;
 typedef _goslice_ swig_type_327;
 typedef _goslice_ swig_type_328;
-typedef long long swig_type_329;
+typedef _goslice_ swig_type_329;
 typedef long long swig_type_330;
-typedef long long swig_type_331;
-typedef long long swig_type_332;
+typedef _goslice_ swig_type_331;
+typedef _goslice_ swig_type_332;
 typedef long long swig_type_333;
-typedef _goslice_ swig_type_334;
-typedef _goslice_ swig_type_335;
+typedef long long swig_type_334;
+typedef long long swig_type_335;
 typedef _goslice_ swig_type_336;
-typedef long long swig_type_337;
-typedef long long swig_type_338;
+typedef _goslice_ swig_type_337;
+typedef _goslice_ swig_type_338;
 typedef _goslice_ swig_type_339;
-typedef long long swig_type_340;
+typedef _goslice_ swig_type_340;
 typedef _goslice_ swig_type_341;
-typedef _goslice_ swig_type_342;
+typedef long long swig_type_342;
 typedef _goslice_ swig_type_343;
 typedef _goslice_ swig_type_344;
 typedef long long swig_type_345;
 typedef long long swig_type_346;
-typedef long long swig_type_347;
-typedef long long swig_type_348;
+typedef _goslice_ swig_type_347;
+typedef _goslice_ swig_type_348;
 typedef _goslice_ swig_type_349;
-typedef _goslice_ swig_type_350;
+typedef long long swig_type_350;
 typedef _goslice_ swig_type_351;
-typedef long long swig_type_352;
+typedef _goslice_ swig_type_352;
 typedef _goslice_ swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
 typedef _goslice_ swig_type_356;
-typedef long long swig_type_357;
+typedef _goslice_ swig_type_357;
 typedef long long swig_type_358;
-typedef long long swig_type_359;
-typedef long long swig_type_360;
+typedef _goslice_ swig_type_359;
+typedef _goslice_ swig_type_360;
 typedef _goslice_ swig_type_361;
-typedef _goslice_ swig_type_362;
+typedef long long swig_type_362;
 typedef _goslice_ swig_type_363;
-typedef _goslice_ swig_type_364;
+typedef long long swig_type_364;
 typedef _goslice_ swig_type_365;
-typedef _goslice_ swig_type_366;
+typedef long long swig_type_366;
 typedef _goslice_ swig_type_367;
 typedef _goslice_ swig_type_368;
 typedef _goslice_ swig_type_369;
 typedef _goslice_ swig_type_370;
-typedef long long swig_type_371;
-typedef _goslice_ swig_type_372;
-typedef long long swig_type_373;
+typedef _goslice_ swig_type_371;
+typedef long long swig_type_372;
+typedef _goslice_ swig_type_373;
 typedef long long swig_type_374;
 typedef _goslice_ swig_type_375;
-typedef long long swig_type_376;
+typedef _goslice_ swig_type_376;
 typedef _goslice_ swig_type_377;
 typedef _goslice_ swig_type_378;
 typedef long long swig_type_379;
-typedef _goslice_ swig_type_380;
-typedef _goslice_ swig_type_381;
-typedef _goslice_ swig_type_382;
-typedef _goslice_ swig_type_383;
+typedef long long swig_type_380;
+typedef long long swig_type_381;
+typedef long long swig_type_382;
+typedef long long swig_type_383;
 typedef _goslice_ swig_type_384;
 typedef _goslice_ swig_type_385;
 typedef _goslice_ swig_type_386;
-typedef _goslice_ swig_type_387;
-typedef _goslice_ swig_type_388;
+typedef long long swig_type_387;
+typedef long long swig_type_388;
 typedef _goslice_ swig_type_389;
-typedef _goslice_ swig_type_390;
+typedef long long swig_type_390;
 typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
 typedef _goslice_ swig_type_393;
 typedef _goslice_ swig_type_394;
 typedef long long swig_type_395;
-typedef _goslice_ swig_type_396;
+typedef long long swig_type_396;
 typedef long long swig_type_397;
-typedef _goslice_ swig_type_398;
+typedef long long swig_type_398;
 typedef _goslice_ swig_type_399;
 typedef _goslice_ swig_type_400;
 typedef _goslice_ swig_type_401;
-typedef _gostring_ swig_type_402;
-typedef _gostring_ swig_type_403;
+typedef long long swig_type_402;
+typedef _goslice_ swig_type_403;
 typedef _goslice_ swig_type_404;
 typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
-typedef _goslice_ swig_type_407;
-typedef _goslice_ swig_type_408;
-typedef _goslice_ swig_type_409;
-typedef _goslice_ swig_type_410;
+typedef long long swig_type_407;
+typedef long long swig_type_408;
+typedef long long swig_type_409;
+typedef long long swig_type_410;
 typedef _goslice_ swig_type_411;
-typedef long long swig_type_412;
+typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
 typedef _goslice_ swig_type_414;
 typedef _goslice_ swig_type_415;
 typedef _goslice_ swig_type_416;
-typedef long long swig_type_417;
+typedef _goslice_ swig_type_417;
 typedef _goslice_ swig_type_418;
 typedef _goslice_ swig_type_419;
-typedef long long swig_type_420;
+typedef _goslice_ swig_type_420;
 typedef long long swig_type_421;
-typedef long long swig_type_422;
-typedef _goslice_ swig_type_423;
-typedef _goslice_ swig_type_424;
-typedef long long swig_type_425;
+typedef _goslice_ swig_type_422;
+typedef long long swig_type_423;
+typedef long long swig_type_424;
+typedef _goslice_ swig_type_425;
 typedef long long swig_type_426;
 typedef _goslice_ swig_type_427;
 typedef _goslice_ swig_type_428;
 typedef long long swig_type_429;
-typedef long long swig_type_430;
-typedef long long swig_type_431;
+typedef _goslice_ swig_type_430;
+typedef _goslice_ swig_type_431;
 typedef _goslice_ swig_type_432;
-typedef long long swig_type_433;
+typedef _goslice_ swig_type_433;
 typedef _goslice_ swig_type_434;
-typedef long long swig_type_435;
+typedef _goslice_ swig_type_435;
 typedef _goslice_ swig_type_436;
 typedef _goslice_ swig_type_437;
 typedef _goslice_ swig_type_438;
 typedef _goslice_ swig_type_439;
-typedef _gostring_ swig_type_440;
+typedef _goslice_ swig_type_440;
 typedef _goslice_ swig_type_441;
-typedef long long swig_type_442;
+typedef _goslice_ swig_type_442;
 typedef _goslice_ swig_type_443;
 typedef _goslice_ swig_type_444;
-typedef _goslice_ swig_type_445;
+typedef long long swig_type_445;
 typedef _goslice_ swig_type_446;
-typedef _gostring_ swig_type_447;
+typedef long long swig_type_447;
 typedef _goslice_ swig_type_448;
 typedef _goslice_ swig_type_449;
 typedef _goslice_ swig_type_450;
 typedef _goslice_ swig_type_451;
 typedef _gostring_ swig_type_452;
-typedef _goslice_ swig_type_453;
+typedef _gostring_ swig_type_453;
 typedef _goslice_ swig_type_454;
 typedef _goslice_ swig_type_455;
-typedef long long swig_type_456;
-typedef long long swig_type_457;
-typedef long long swig_type_458;
-typedef long long swig_type_459;
-typedef long long swig_type_460;
-typedef long long swig_type_461;
-typedef _goslice_ swig_type_462;
+typedef _goslice_ swig_type_456;
+typedef _goslice_ swig_type_457;
+typedef _goslice_ swig_type_458;
+typedef _goslice_ swig_type_459;
+typedef _goslice_ swig_type_460;
+typedef _goslice_ swig_type_461;
+typedef long long swig_type_462;
 typedef _goslice_ swig_type_463;
 typedef _goslice_ swig_type_464;
 typedef _goslice_ swig_type_465;
 typedef _goslice_ swig_type_466;
-typedef _goslice_ swig_type_467;
+typedef long long swig_type_467;
 typedef _goslice_ swig_type_468;
 typedef _goslice_ swig_type_469;
-typedef _goslice_ swig_type_470;
+typedef long long swig_type_470;
 typedef long long swig_type_471;
 typedef long long swig_type_472;
-typedef long long swig_type_473;
-typedef long long swig_type_474;
+typedef _goslice_ swig_type_473;
+typedef _goslice_ swig_type_474;
 typedef long long swig_type_475;
 typedef long long swig_type_476;
 typedef _goslice_ swig_type_477;
 typedef _goslice_ swig_type_478;
 typedef long long swig_type_479;
-typedef _goslice_ swig_type_480;
-typedef _goslice_ swig_type_481;
+typedef long long swig_type_480;
+typedef long long swig_type_481;
 typedef _goslice_ swig_type_482;
 typedef long long swig_type_483;
-typedef long long swig_type_484;
+typedef _goslice_ swig_type_484;
 typedef long long swig_type_485;
-typedef long long swig_type_486;
+typedef _goslice_ swig_type_486;
 typedef _goslice_ swig_type_487;
 typedef _goslice_ swig_type_488;
-typedef long long swig_type_489;
-typedef _goslice_ swig_type_490;
+typedef _goslice_ swig_type_489;
+typedef _gostring_ swig_type_490;
 typedef _goslice_ swig_type_491;
-typedef _goslice_ swig_type_492;
-typedef long long swig_type_493;
-typedef long long swig_type_494;
-typedef long long swig_type_495;
-typedef long long swig_type_496;
-typedef long long swig_type_497;
-typedef long long swig_type_498;
+typedef long long swig_type_492;
+typedef _goslice_ swig_type_493;
+typedef _goslice_ swig_type_494;
+typedef _goslice_ swig_type_495;
+typedef _goslice_ swig_type_496;
+typedef _gostring_ swig_type_497;
+typedef _goslice_ swig_type_498;
 typedef _goslice_ swig_type_499;
 typedef _goslice_ swig_type_500;
 typedef _goslice_ swig_type_501;
-typedef long long swig_type_502;
+typedef _gostring_ swig_type_502;
 typedef _goslice_ swig_type_503;
 typedef _goslice_ swig_type_504;
 typedef _goslice_ swig_type_505;
-typedef _goslice_ swig_type_506;
+typedef long long swig_type_506;
 typedef long long swig_type_507;
-typedef _goslice_ swig_type_508;
+typedef long long swig_type_508;
 typedef long long swig_type_509;
-typedef _goslice_ swig_type_510;
+typedef long long swig_type_510;
 typedef long long swig_type_511;
 typedef _goslice_ swig_type_512;
 typedef _goslice_ swig_type_513;
 typedef _goslice_ swig_type_514;
 typedef _goslice_ swig_type_515;
 typedef _goslice_ swig_type_516;
-typedef long long swig_type_517;
+typedef _goslice_ swig_type_517;
 typedef _goslice_ swig_type_518;
 typedef _goslice_ swig_type_519;
-typedef long long swig_type_520;
+typedef _goslice_ swig_type_520;
 typedef long long swig_type_521;
 typedef long long swig_type_522;
 typedef long long swig_type_523;
 typedef long long swig_type_524;
 typedef long long swig_type_525;
-typedef _goslice_ swig_type_526;
+typedef long long swig_type_526;
 typedef _goslice_ swig_type_527;
 typedef _goslice_ swig_type_528;
-typedef _goslice_ swig_type_529;
+typedef long long swig_type_529;
 typedef _goslice_ swig_type_530;
-typedef long long swig_type_531;
-typedef long long swig_type_532;
-typedef _goslice_ swig_type_533;
-typedef _goslice_ swig_type_534;
-typedef _goslice_ swig_type_535;
-typedef _goslice_ swig_type_536;
+typedef _goslice_ swig_type_531;
+typedef _goslice_ swig_type_532;
+typedef long long swig_type_533;
+typedef long long swig_type_534;
+typedef long long swig_type_535;
+typedef long long swig_type_536;
 typedef _goslice_ swig_type_537;
-typedef long long swig_type_538;
+typedef _goslice_ swig_type_538;
 typedef long long swig_type_539;
 typedef _goslice_ swig_type_540;
 typedef _goslice_ swig_type_541;
 typedef _goslice_ swig_type_542;
-extern void _wrap_Swig_free_native_26feb9215e50bd55(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_26feb9215e50bd55(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_26feb9215e50bd55(void);
-extern swig_type_1 _wrap_sidbeam_version_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_26feb9215e50bd55(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_26feb9215e50bd55(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_26feb9215e50bd55(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_26feb9215e50bd55(void);
-extern swig_type_5 _wrap_flat_words_native_26feb9215e50bd55(swig_type_6 arg1, swig_type_7 arg2);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DISC_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_native_26feb9215e50bd55(void);
-extern swig_type_8 _wrap_FLAT_CLOSED_native_26feb9215e50bd55(void);
-extern void _wrap_flat_close_native_26feb9215e50bd55(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_26feb9215e50bd55(uintptr_t arg1);
-extern void _wrap_flat_free_native_26feb9215e50bd55(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_26feb9215e50bd55(uintptr_t arg1, swig_type_9 arg2);
-extern void _wrap_flat_view_release_native_26feb9215e50bd55(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_26feb9215e50bd55(swig_type_10 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_flat_log_take_native_26feb9215e50bd55(swig_type_11 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_26feb9215e50bd55(swig_intgo arg1, swig_intgo arg2, swig_type_12 arg3, swig_intgo arg4, swig_type_13 arg5, swig_type_14 arg6, swig_type_15 arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_26feb9215e50bd55(uintptr_t arg1, swig_type_19 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_20 arg8, swig_type_21 arg9, swig_type_22 arg10, swig_intgo arg11, swig_type_23 arg12);
-extern void _wrap_flat_builder_get_progress_native_26feb9215e50bd55(uintptr_t arg1, swig_type_24 arg2, swig_type_25 arg3);
-extern void _wrap_flat_builder_cancel_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_26feb9215e50bd55(uintptr_t arg1, swig_type_26 arg2, swig_intgo arg3, swig_type_27 arg4, swig_type_28 arg5, swig_type_29 arg6, swig_type_30 arg7, swig_type_31 arg8);
-extern void _wrap_flat_builder_add_named_native_26feb9215e50bd55(uintptr_t arg1, swig_type_32 arg2, swig_intgo arg3, swig_type_33 arg4, swig_type_34 arg5, swig_type_35 arg6, swig_type_36 arg7, swig_type_37 arg8, swig_type_38 arg9);
-extern void _wrap_flat_builder_set_metadata_native_26feb9215e50bd55(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3, swig_type_41 arg4);
-extern void _wrap_flat_builder_write_native_26feb9215e50bd55(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3);
-extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_arrow_release_native_26feb9215e50bd55(swig_type_44 arg1);
-extern swig_intgo _wrap_FLAT_MOST_ATTRIBUTES_native_26feb9215e50bd55(void);
-extern swig_type_45 _wrap_flat_builder_add_arrow_native_26feb9215e50bd55(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, swig_type_49 arg5, swig_type_50 arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
-extern void _wrap_flat_arrow_inspect_native_26feb9215e50bd55(swig_type_54 arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4, swig_type_58 arg5, swig_type_59 arg6, swig_type_60 arg7, swig_type_61 arg8, swig_type_62 arg9);
-extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_26feb9215e50bd55(void);
-extern uintptr_t _wrap_flat_import_create_native_26feb9215e50bd55(void);
-extern void _wrap_flat_import_open_native_26feb9215e50bd55(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6, swig_type_66 arg7, swig_type_67 arg8, swig_type_68 arg9, swig_type_69 arg10, swig_type_70 arg11, swig_type_71 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_72 arg15, swig_type_73 arg16);
-extern void _wrap_flat_import_get_info_native_26feb9215e50bd55(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4);
-extern swig_type_77 _wrap_flat_import_text_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_type_78 arg3, swig_type_79 arg4);
-extern swig_type_80 _wrap_flat_import_get_attribute_native_26feb9215e50bd55(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_type_84 arg5);
-extern void _wrap_flat_import_add_to_native_26feb9215e50bd55(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3);
-extern void _wrap_flat_import_get_progress_native_26feb9215e50bd55(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
-extern void _wrap_flat_import_cancel_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_88 _wrap_flat_returned_loans_native_26feb9215e50bd55(swig_type_89 arg1);
-extern uintptr_t _wrap_flat_builder_finish_native_26feb9215e50bd55(uintptr_t arg1, swig_type_90 arg2);
-extern uintptr_t _wrap_flat_index_open_native_26feb9215e50bd55(uintptr_t arg1, swig_type_91 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_92 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_26feb9215e50bd55(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_95 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_index_peek_native_26feb9215e50bd55(swig_type_96 arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
-extern void _wrap_flat_index_get_info_native_26feb9215e50bd55(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4);
-extern void _wrap_flat_index_verify_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_type_103 arg3);
-extern void _wrap_flat_index_write_native_26feb9215e50bd55(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
-extern swig_type_106 _wrap_flat_index_bytes_native_26feb9215e50bd55(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
-extern void _wrap_flat_index_get_section_native_26feb9215e50bd55(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4, swig_type_112 arg5, swig_type_113 arg6);
-extern void _wrap_flat_index_get_metadata_native_26feb9215e50bd55(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4, swig_type_117 arg5, swig_type_118 arg6);
-extern swig_type_119 _wrap_flat_index_codebook_native_26feb9215e50bd55(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
-extern void _wrap_flat_index_sids_native_26feb9215e50bd55(uintptr_t arg1, swig_type_122 arg2, swig_intgo arg3, swig_type_123 arg4, swig_type_124 arg5, swig_type_125 arg6);
-extern void _wrap_flat_index_find_sids_native_26feb9215e50bd55(uintptr_t arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4, swig_type_129 arg5, swig_type_130 arg6);
-extern void _wrap_flat_index_ordinals_native_26feb9215e50bd55(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4);
-extern swig_type_134 _wrap_flat_index_children_native_26feb9215e50bd55(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4, swig_type_138 arg5);
-extern void _wrap_flat_index_upload_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_139 arg5, swig_type_140 arg6, swig_type_141 arg7, swig_type_142 arg8);
-extern void _wrap_flat_index_get_upload_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_type_143 arg3, swig_type_144 arg4);
-extern void _wrap_flat_index_unload_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_type_145 arg3);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_CODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_builder_declare_attribute_native_26feb9215e50bd55(uintptr_t arg1, swig_type_146 arg2, swig_intgo arg3, swig_type_147 arg4);
-extern void _wrap_flat_builder_set_attribute_native_26feb9215e50bd55(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4, swig_type_151 arg5, swig_type_152 arg6, swig_type_153 arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12);
-extern swig_type_159 _wrap_flat_index_attribute_count_native_26feb9215e50bd55(uintptr_t arg1, swig_type_160 arg2);
-extern swig_type_161 _wrap_flat_index_get_attribute_native_26feb9215e50bd55(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3, swig_type_164 arg4, swig_type_165 arg5, swig_type_166 arg6);
-extern void _wrap_flat_index_attribute_integers_native_26feb9215e50bd55(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_type_169 arg4, swig_type_170 arg5, swig_type_171 arg6, swig_type_172 arg7);
-extern void _wrap_flat_index_attribute_numbers_native_26feb9215e50bd55(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4, swig_type_176 arg5, swig_type_177 arg6, swig_type_178 arg7);
-extern void _wrap_flat_index_attribute_lists_native_26feb9215e50bd55(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, swig_type_181 arg4, swig_type_182 arg5, swig_type_183 arg6, swig_type_184 arg7, swig_type_185 arg8);
-extern swig_type_186 _wrap_flat_index_attribute_strings_native_26feb9215e50bd55(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_type_189 arg4, swig_type_190 arg5, swig_type_191 arg6, swig_type_192 arg7);
-extern uintptr_t _wrap_flat_builder_plan_native_26feb9215e50bd55(uintptr_t arg1, swig_type_193 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_26feb9215e50bd55(swig_type_194 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_195 arg5, swig_type_196 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_plan_get_info_native_26feb9215e50bd55(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3);
-extern void _wrap_flat_plan_get_section_native_26feb9215e50bd55(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6);
-extern uintptr_t _wrap_flat_constraint_create_native_26feb9215e50bd55(uintptr_t arg1, swig_type_204 arg2);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_constraint_get_info_native_26feb9215e50bd55(uintptr_t arg1, swig_type_205 arg2, swig_type_206 arg3, swig_type_207 arg4);
-extern void _wrap_flat_index_item_rows_native_26feb9215e50bd55(uintptr_t arg1, swig_type_208 arg2, swig_type_209 arg3, swig_type_210 arg4);
-extern void _wrap_flat_index_items_native_26feb9215e50bd55(uintptr_t arg1, swig_type_211 arg2, swig_type_212 arg3, swig_type_213 arg4, swig_intgo arg5, swig_type_214 arg6, swig_type_215 arg7, swig_type_216 arg8, swig_type_217 arg9);
-extern void _wrap_flat_index_item_ordinals_native_26feb9215e50bd55(uintptr_t arg1, swig_type_218 arg2, swig_type_219 arg3, swig_type_220 arg4);
-extern void _wrap_flat_index_item_ids_native_26feb9215e50bd55(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3, swig_type_223 arg4, swig_type_224 arg5);
-extern swig_type_225 _wrap_flat_index_item_names_native_26feb9215e50bd55(uintptr_t arg1, swig_type_226 arg2, swig_type_227 arg3, swig_type_228 arg4);
-extern swig_type_229 _wrap_flat_index_find_item_native_26feb9215e50bd55(uintptr_t arg1, swig_type_230 arg2, swig_type_231 arg3, swig_type_232 arg4, swig_type_233 arg5);
-extern uintptr_t _wrap_flat_session_create_native_26feb9215e50bd55(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_234 arg8, swig_type_235 arg9, swig_type_236 arg10, swig_type_237 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_238 arg16);
-extern void _wrap_flat_session_start_native_26feb9215e50bd55(uintptr_t arg1, swig_type_239 arg2, swig_type_240 arg3, swig_type_241 arg4, swig_type_242 arg5, swig_intgo arg6, swig_type_243 arg7, swig_type_244 arg8, swig_type_245 arg9, swig_type_246 arg10, swig_type_247 arg11, swig_type_248 arg12, swig_type_249 arg13, swig_type_250 arg14, swig_type_251 arg15, swig_type_252 arg16, swig_type_253 arg17, swig_type_254 arg18, swig_type_255 arg19, swig_type_256 arg20);
-extern void _wrap_flat_session_step_native_26feb9215e50bd55(uintptr_t arg1, swig_type_257 arg2, swig_type_258 arg3, swig_type_259 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_260 arg8, swig_type_261 arg9, swig_type_262 arg10, swig_type_263 arg11, swig_type_264 arg12, swig_type_265 arg13, swig_type_266 arg14, float arg15, float arg16, swig_type_267 arg17, swig_type_268 arg18, swig_type_269 arg19, swig_type_270 arg20);
-extern swig_type_271 _wrap_flat_session_children_native_26feb9215e50bd55(uintptr_t arg1, swig_type_272 arg2, swig_type_273 arg3, swig_intgo arg4, swig_type_274 arg5, swig_type_275 arg6, swig_type_276 arg7);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_session_get_beams_native_26feb9215e50bd55(uintptr_t arg1, swig_type_277 arg2, swig_type_278 arg3);
-extern void _wrap_flat_session_fetch_native_26feb9215e50bd55(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4);
-extern void _wrap_flat_session_get_items_native_26feb9215e50bd55(uintptr_t arg1, swig_type_282 arg2, swig_type_283 arg3, swig_type_284 arg4, swig_type_285 arg5, swig_intgo arg6, swig_type_286 arg7, swig_type_287 arg8, swig_type_288 arg9, swig_type_289 arg10, swig_type_290 arg11, swig_type_291 arg12, swig_type_292 arg13, swig_type_293 arg14);
-extern void _wrap_flat_session_stop_native_26feb9215e50bd55(uintptr_t arg1, swig_type_294 arg2, swig_type_295 arg3, swig_type_296 arg4, swig_type_297 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_session_get_stats_native_26feb9215e50bd55(uintptr_t arg1, swig_type_298 arg2, swig_type_299 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_26feb9215e50bd55(void);
-extern swig_type_300 _wrap_flat_session_get_counters_native_26feb9215e50bd55(uintptr_t arg1, swig_type_301 arg2, swig_type_302 arg3, swig_type_303 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_26feb9215e50bd55(uintptr_t arg1, swig_type_304 arg2, swig_type_305 arg3, swig_type_306 arg4, swig_type_307 arg5, swig_type_308 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_309 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_26feb9215e50bd55(uintptr_t arg1, swig_type_310 arg2, swig_type_311 arg3, swig_type_312 arg4, swig_type_313 arg5, swig_type_314 arg6, swig_type_315 arg7, swig_type_316 arg8, swig_type_317 arg9);
-extern void _wrap_flat_constraint_set_advance_native_26feb9215e50bd55(uintptr_t arg1, swig_type_318 arg2, swig_type_319 arg3, swig_type_320 arg4, swig_type_321 arg5, swig_type_322 arg6, swig_type_323 arg7, swig_type_324 arg8, swig_type_325 arg9);
-extern void _wrap_flat_constraint_set_mask_native_26feb9215e50bd55(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3, swig_type_328 arg4, swig_type_329 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_330 arg9, swig_type_331 arg10, swig_type_332 arg11, swig_type_333 arg12, swig_type_334 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_26feb9215e50bd55(uintptr_t arg1, swig_type_335 arg2, swig_type_336 arg3, swig_type_337 arg4, swig_type_338 arg5, swig_type_339 arg6, swig_type_340 arg7, swig_type_341 arg8);
-extern void _wrap_flat_constraint_set_topk_native_26feb9215e50bd55(uintptr_t arg1, swig_type_342 arg2, swig_type_343 arg3, swig_type_344 arg4, swig_type_345 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_346 arg9, swig_type_347 arg10, swig_type_348 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_349 arg14, swig_type_350 arg15, swig_type_351 arg16, swig_type_352 arg17, swig_type_353 arg18);
-extern void _wrap_flat_constraint_set_sample_native_26feb9215e50bd55(uintptr_t arg1, swig_type_354 arg2, swig_type_355 arg3, swig_type_356 arg4, swig_type_357 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_358 arg9, swig_type_359 arg10, swig_type_360 arg11, swig_intgo arg12, swig_type_361 arg13, swig_type_362 arg14, swig_type_363 arg15, swig_type_364 arg16, swig_type_365 arg17, swig_type_366 arg18, swig_type_367 arg19, swig_type_368 arg20, swig_type_369 arg21, swig_type_370 arg22, swig_type_371 arg23, swig_type_372 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_373 arg7, swig_type_374 arg8, swig_type_375 arg9);
-extern swig_type_376 _wrap_flat_disc_next_native_26feb9215e50bd55(uintptr_t arg1, swig_type_377 arg2, swig_type_378 arg3);
-extern void _wrap_flat_disc_add_native_26feb9215e50bd55(uintptr_t arg1, swig_type_379 arg2, swig_type_380 arg3, swig_type_381 arg4, swig_type_382 arg5, swig_type_383 arg6, swig_type_384 arg7);
-extern void _wrap_flat_disc_get_native_26feb9215e50bd55(uintptr_t arg1, swig_type_385 arg2, swig_type_386 arg3, swig_type_387 arg4, swig_type_388 arg5, swig_type_389 arg6, swig_type_390 arg7, swig_type_391 arg8, swig_type_392 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_flat_events_next_native_26feb9215e50bd55(uintptr_t arg1, swig_type_393 arg2, swig_type_394 arg3);
-extern void _wrap_flat_adjust_answer_native_26feb9215e50bd55(uintptr_t arg1, swig_type_395 arg2, swig_intgo arg3, swig_type_396 arg4);
-extern void _wrap_flat_result_take_native_26feb9215e50bd55(swig_type_397 arg1, swig_type_398 arg2, swig_type_399 arg3, swig_type_400 arg4, swig_type_401 arg5);
-extern uintptr_t _wrap_flat_model_open_native_26feb9215e50bd55(swig_type_402 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_403 arg5, swig_intgo arg6, swig_type_404 arg7);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_26feb9215e50bd55(void);
-extern void _wrap_flat_model_get_info_native_26feb9215e50bd55(uintptr_t arg1, swig_type_405 arg2, swig_type_406 arg3, swig_type_407 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_26feb9215e50bd55(void);
-extern uintptr_t _wrap_flat_runner_create_native_26feb9215e50bd55(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_408 arg6, float arg7, float arg8, swig_type_409 arg9, swig_type_410 arg10, swig_type_411 arg11, swig_type_412 arg12, swig_type_413 arg13, swig_type_414 arg14, swig_type_415 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_26feb9215e50bd55(uintptr_t arg1, swig_type_416 arg2);
-extern void _wrap_flat_runner_run_native_26feb9215e50bd55(uintptr_t arg1, swig_type_417 arg2, swig_type_418 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_419 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_420 arg9, swig_type_421 arg10, swig_type_422 arg11, swig_type_423 arg12, swig_type_424 arg13);
-extern swig_type_425 _wrap_flat_runner_submit_native_26feb9215e50bd55(uintptr_t arg1, swig_type_426 arg2, swig_type_427 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_428 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_429 arg9, swig_type_430 arg10, swig_type_431 arg11, swig_type_432 arg12);
-extern void _wrap_flat_runner_cancel_native_26feb9215e50bd55(uintptr_t arg1, swig_type_433 arg2, swig_type_434 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_26feb9215e50bd55(uintptr_t arg1, swig_type_435 arg2, swig_type_436 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_runner_get_stats_native_26feb9215e50bd55(uintptr_t arg1, swig_type_437 arg2, swig_type_438 arg3);
-extern void _wrap_flat_runner_close_native_26feb9215e50bd55(uintptr_t arg1, swig_type_439 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_26feb9215e50bd55(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_26feb9215e50bd55(swig_type_440 arg1, swig_type_441 arg2);
-extern swig_type_442 _wrap_flat_draft_head_get_info_native_26feb9215e50bd55(uintptr_t arg1, swig_type_443 arg2, swig_type_444 arg3, swig_type_445 arg4, swig_type_446 arg5);
-extern void _wrap_flat_draft_head_write_native_26feb9215e50bd55(swig_type_447 arg1, swig_type_448 arg2, swig_type_449 arg3, swig_type_450 arg4, swig_type_451 arg5, swig_type_452 arg6, swig_intgo arg7, swig_type_453 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_26feb9215e50bd55(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_454 arg11);
-extern void _wrap_flat_draft_decoder_run_native_26feb9215e50bd55(uintptr_t arg1, swig_type_455 arg2, swig_type_456 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_457 arg7, swig_type_458 arg8, swig_type_459 arg9, swig_type_460 arg10, swig_type_461 arg11, swig_type_462 arg12, swig_type_463 arg13, swig_intgo arg14, swig_type_464 arg15, swig_type_465 arg16, swig_type_466 arg17, swig_type_467 arg18, swig_type_468 arg19, swig_type_469 arg20);
-extern swig_intgo _wrap_FLAT_DRAFT_START_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_type_470 arg3, swig_type_471 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_472 arg8, swig_type_473 arg9, swig_type_474 arg10, swig_type_475 arg11, swig_type_476 arg12, swig_type_477 arg13, swig_type_478 arg14, swig_intgo arg15, swig_type_479 arg16, swig_type_480 arg17, swig_type_481 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_26feb9215e50bd55(swig_type_482 arg1, swig_type_483 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_484 arg6, swig_type_485 arg7, swig_type_486 arg8, swig_type_487 arg9, float arg10, swig_intgo arg11, swig_type_488 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_26feb9215e50bd55(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_489 arg4, swig_type_490 arg5);
-extern void _wrap_flat_hidden_step_native_26feb9215e50bd55(uintptr_t arg1, swig_intgo arg2, swig_type_491 arg3, swig_type_492 arg4, swig_type_493 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_494 arg9, swig_type_495 arg10, swig_type_496 arg11, swig_type_497 arg12, swig_type_498 arg13, swig_type_499 arg14, swig_type_500 arg15, float arg16, swig_type_501 arg17, swig_type_502 arg18, swig_type_503 arg19);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_hidden_get_stats_native_26feb9215e50bd55(uintptr_t arg1, swig_type_504 arg2, swig_type_505 arg3, swig_type_506 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_26feb9215e50bd55(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_507 arg5, swig_type_508 arg6);
-extern swig_type_509 _wrap_flat_speculation_begin_native_26feb9215e50bd55(uintptr_t arg1, swig_type_510 arg2, swig_type_511 arg3, swig_type_512 arg4);
-extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_NODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_CODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_TREE_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_speculation_get_tree_native_26feb9215e50bd55(uintptr_t arg1, swig_type_513 arg2, swig_type_514 arg3);
-extern void _wrap_flat_speculation_add_native_26feb9215e50bd55(uintptr_t arg1, swig_type_515 arg2);
-extern void _wrap_flat_speculation_get_mask_native_26feb9215e50bd55(uintptr_t arg1, swig_type_516 arg2, swig_type_517 arg3, swig_type_518 arg4);
-extern void _wrap_flat_speculation_verify_native_26feb9215e50bd55(uintptr_t arg1, swig_type_519 arg2, swig_type_520 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_521 arg7, swig_type_522 arg8, swig_type_523 arg9, swig_type_524 arg10, swig_type_525 arg11, swig_type_526 arg12, swig_type_527 arg13);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_speculation_get_stats_native_26feb9215e50bd55(uintptr_t arg1, swig_type_528 arg2, swig_type_529 arg3);
-extern void _wrap_flat_relaxed_draw_native_26feb9215e50bd55(uintptr_t arg1, swig_type_530 arg2, float arg3, swig_intgo arg4, swig_type_531 arg5, swig_type_532 arg6, swig_intgo arg7, swig_type_533 arg8, swig_type_534 arg9);
-extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_26feb9215e50bd55(void);
-extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_26feb9215e50bd55(void);
-extern void _wrap_flat_relaxed_verify_native_26feb9215e50bd55(uintptr_t arg1, swig_type_535 arg2, swig_type_536 arg3, swig_type_537 arg4, float arg5, swig_intgo arg6, swig_type_538 arg7, swig_type_539 arg8, swig_intgo arg9, swig_type_540 arg10, swig_type_541 arg11, swig_type_542 arg12);
+typedef long long swig_type_543;
+typedef long long swig_type_544;
+typedef long long swig_type_545;
+typedef long long swig_type_546;
+typedef long long swig_type_547;
+typedef long long swig_type_548;
+typedef _goslice_ swig_type_549;
+typedef _goslice_ swig_type_550;
+typedef _goslice_ swig_type_551;
+typedef long long swig_type_552;
+typedef _goslice_ swig_type_553;
+typedef _goslice_ swig_type_554;
+typedef _goslice_ swig_type_555;
+typedef _goslice_ swig_type_556;
+typedef long long swig_type_557;
+typedef _goslice_ swig_type_558;
+typedef long long swig_type_559;
+typedef _goslice_ swig_type_560;
+typedef long long swig_type_561;
+typedef _goslice_ swig_type_562;
+typedef _goslice_ swig_type_563;
+typedef _goslice_ swig_type_564;
+typedef _goslice_ swig_type_565;
+typedef _goslice_ swig_type_566;
+typedef long long swig_type_567;
+typedef _goslice_ swig_type_568;
+typedef _goslice_ swig_type_569;
+typedef long long swig_type_570;
+typedef long long swig_type_571;
+typedef long long swig_type_572;
+typedef long long swig_type_573;
+typedef long long swig_type_574;
+typedef long long swig_type_575;
+typedef _goslice_ swig_type_576;
+typedef _goslice_ swig_type_577;
+typedef _goslice_ swig_type_578;
+typedef _goslice_ swig_type_579;
+typedef _goslice_ swig_type_580;
+typedef long long swig_type_581;
+typedef long long swig_type_582;
+typedef _goslice_ swig_type_583;
+typedef _goslice_ swig_type_584;
+typedef _goslice_ swig_type_585;
+typedef _goslice_ swig_type_586;
+typedef _goslice_ swig_type_587;
+typedef long long swig_type_588;
+typedef long long swig_type_589;
+typedef _goslice_ swig_type_590;
+typedef _goslice_ swig_type_591;
+typedef _goslice_ swig_type_592;
+extern void _wrap_Swig_free_native_dc34e60f533faa8e(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_dc34e60f533faa8e(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e(void);
+extern swig_type_1 _wrap_sidbeam_version_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_dc34e60f533faa8e(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_dc34e60f533faa8e(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_dc34e60f533faa8e(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e(void);
+extern swig_type_5 _wrap_flat_words_native_dc34e60f533faa8e(swig_type_6 arg1, swig_type_7 arg2);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DISC_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_native_dc34e60f533faa8e(void);
+extern swig_type_8 _wrap_FLAT_CLOSED_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_close_native_dc34e60f533faa8e(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_dc34e60f533faa8e(uintptr_t arg1);
+extern void _wrap_flat_free_native_dc34e60f533faa8e(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_9 arg2);
+extern void _wrap_flat_view_release_native_dc34e60f533faa8e(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_dc34e60f533faa8e(swig_type_10 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_flat_log_take_native_dc34e60f533faa8e(swig_type_11 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_dc34e60f533faa8e(swig_intgo arg1, swig_intgo arg2, swig_type_12 arg3, swig_intgo arg4, swig_type_13 arg5, swig_type_14 arg6, swig_type_15 arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_19 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_20 arg8, swig_type_21 arg9, swig_type_22 arg10, swig_intgo arg11, swig_type_23 arg12);
+extern void _wrap_flat_builder_get_progress_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_24 arg2, swig_type_25 arg3);
+extern void _wrap_flat_builder_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_26 arg2, swig_intgo arg3, swig_type_27 arg4, swig_type_28 arg5, swig_type_29 arg6, swig_type_30 arg7, swig_type_31 arg8);
+extern void _wrap_flat_builder_add_named_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_32 arg2, swig_intgo arg3, swig_type_33 arg4, swig_type_34 arg5, swig_type_35 arg6, swig_type_36 arg7, swig_type_37 arg8, swig_type_38 arg9);
+extern void _wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3, swig_type_41 arg4);
+extern void _wrap_flat_builder_write_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3);
+extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_arrow_release_native_dc34e60f533faa8e(swig_type_44 arg1);
+extern swig_intgo _wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e(void);
+extern swig_type_45 _wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, swig_type_49 arg5, swig_type_50 arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
+extern void _wrap_flat_arrow_inspect_native_dc34e60f533faa8e(swig_type_54 arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4, swig_type_58 arg5, swig_type_59 arg6, swig_type_60 arg7, swig_type_61 arg8, swig_type_62 arg9);
+extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_import_create_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_import_open_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6, swig_type_66 arg7, swig_type_67 arg8, swig_type_68 arg9, swig_type_69 arg10, swig_type_70 arg11, swig_type_71 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_72 arg15, swig_type_73 arg16);
+extern void _wrap_flat_import_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4);
+extern swig_type_77 _wrap_flat_import_text_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_78 arg3, swig_type_79 arg4);
+extern swig_type_80 _wrap_flat_import_get_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_type_84 arg5);
+extern void _wrap_flat_import_add_to_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3);
+extern void _wrap_flat_import_get_progress_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
+extern void _wrap_flat_import_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_88 _wrap_flat_returned_loans_native_dc34e60f533faa8e(swig_type_89 arg1);
+extern uintptr_t _wrap_flat_builder_finish_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_90 arg2);
+extern uintptr_t _wrap_flat_index_open_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_91 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_92 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_95 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_index_peek_native_dc34e60f533faa8e(swig_type_96 arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
+extern void _wrap_flat_index_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4);
+extern void _wrap_flat_index_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_103 arg3);
+extern void _wrap_flat_index_write_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
+extern swig_type_106 _wrap_flat_index_bytes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
+extern void _wrap_flat_index_get_section_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4, swig_type_112 arg5, swig_type_113 arg6);
+extern void _wrap_flat_index_get_metadata_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4, swig_type_117 arg5, swig_type_118 arg6);
+extern swig_type_119 _wrap_flat_index_codebook_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
+extern void _wrap_flat_index_sids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_122 arg2, swig_intgo arg3, swig_type_123 arg4, swig_type_124 arg5, swig_type_125 arg6);
+extern void _wrap_flat_index_find_sids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4, swig_type_129 arg5, swig_type_130 arg6);
+extern void _wrap_flat_index_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4);
+extern swig_type_134 _wrap_flat_index_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4, swig_type_138 arg5);
+extern void _wrap_flat_index_upload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_139 arg5, swig_type_140 arg6, swig_type_141 arg7, swig_type_142 arg8);
+extern void _wrap_flat_index_get_upload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_143 arg3, swig_type_144 arg4);
+extern void _wrap_flat_index_unload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_145 arg3);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_146 arg2, swig_intgo arg3, swig_type_147 arg4);
+extern void _wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4, swig_type_151 arg5, swig_type_152 arg6, swig_type_153 arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12);
+extern swig_type_159 _wrap_flat_index_attribute_count_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_161 _wrap_flat_index_get_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3, swig_type_164 arg4, swig_type_165 arg5, swig_type_166 arg6);
+extern void _wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_type_169 arg4, swig_type_170 arg5, swig_type_171 arg6, swig_type_172 arg7);
+extern void _wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4, swig_type_176 arg5, swig_type_177 arg6, swig_type_178 arg7);
+extern void _wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, swig_type_181 arg4, swig_type_182 arg5, swig_type_183 arg6, swig_type_184 arg7, swig_type_185 arg8);
+extern swig_type_186 _wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_type_189 arg4, swig_type_190 arg5, swig_type_191 arg6, swig_type_192 arg7);
+extern uintptr_t _wrap_flat_builder_plan_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_193 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_dc34e60f533faa8e(swig_type_194 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_195 arg5, swig_type_196 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_plan_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3);
+extern void _wrap_flat_plan_get_section_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6);
+extern uintptr_t _wrap_flat_filter_from_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_204 arg3, swig_type_205 arg4, swig_type_206 arg5, swig_type_207 arg6, swig_type_208 arg7);
+extern uintptr_t _wrap_flat_filter_from_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_209 arg3, swig_type_210 arg4, swig_type_211 arg5);
+extern swig_intgo _wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_filter_from_term_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_212 arg3, swig_type_213 arg4, swig_type_214 arg5, swig_type_215 arg6, swig_type_216 arg7, swig_type_217 arg8);
+extern uintptr_t _wrap_flat_filter_parse_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_218 arg2, swig_type_219 arg3);
+extern swig_type_220 _wrap_flat_filter_text_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3);
+extern uintptr_t _wrap_flat_filter_combine_native_dc34e60f533faa8e(swig_intgo arg1, uintptr_t arg2, uintptr_t arg3, swig_type_223 arg4);
+extern uintptr_t _wrap_flat_filter_update_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_type_227 arg6, swig_type_228 arg7, swig_type_229 arg8);
+extern void _wrap_flat_filter_prepare_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_230 arg2);
+extern swig_intgo _wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_filter_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
+extern swig_type_233 _wrap_flat_filter_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_234 arg2, swig_type_235 arg3);
+extern uintptr_t _wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_236 arg4, swig_type_237 arg5, swig_type_238 arg6, swig_intgo arg7, swig_type_239 arg8, swig_type_240 arg9, swig_type_241 arg10, swig_type_242 arg11);
+extern uintptr_t _wrap_flat_constraint_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_243 arg2);
+extern uintptr_t _wrap_flat_constraint_exclude_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_244 arg3, swig_type_245 arg4, swig_type_246 arg5, swig_type_247 arg6);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4);
+extern void _wrap_flat_constraint_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3, swig_type_253 arg4, swig_intgo arg5, swig_type_254 arg6, swig_type_255 arg7, swig_type_256 arg8, swig_type_257 arg9);
+extern void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3, swig_type_260 arg4);
+extern void _wrap_flat_index_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3, swig_type_263 arg4, swig_intgo arg5, swig_type_264 arg6, swig_type_265 arg7, swig_type_266 arg8, swig_type_267 arg9);
+extern void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_268 arg2, swig_type_269 arg3, swig_type_270 arg4);
+extern void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3, swig_type_273 arg4, swig_type_274 arg5);
+extern swig_type_275 _wrap_flat_index_item_names_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_type_278 arg4);
+extern swig_type_279 _wrap_flat_index_find_item_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_280 arg2, swig_type_281 arg3, swig_type_282 arg4, swig_type_283 arg5);
+extern uintptr_t _wrap_flat_session_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_284 arg8, swig_type_285 arg9, swig_type_286 arg10, swig_type_287 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_288 arg16);
+extern void _wrap_flat_session_start_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_289 arg2, swig_type_290 arg3, swig_type_291 arg4, swig_type_292 arg5, swig_intgo arg6, swig_type_293 arg7, swig_type_294 arg8, swig_type_295 arg9, swig_type_296 arg10, swig_type_297 arg11, swig_type_298 arg12, swig_type_299 arg13, swig_type_300 arg14, swig_type_301 arg15, swig_type_302 arg16, swig_type_303 arg17, swig_type_304 arg18, swig_type_305 arg19, swig_type_306 arg20);
+extern void _wrap_flat_session_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3, swig_type_309 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_310 arg8, swig_type_311 arg9, swig_type_312 arg10, swig_type_313 arg11, swig_type_314 arg12, swig_type_315 arg13, swig_type_316 arg14, float arg15, float arg16, swig_type_317 arg17, swig_type_318 arg18, swig_type_319 arg19, swig_type_320 arg20);
+extern swig_type_321 _wrap_flat_session_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_322 arg2, swig_type_323 arg3, swig_intgo arg4, swig_type_324 arg5, swig_type_325 arg6, swig_type_326 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_327 arg2, swig_type_328 arg3);
+extern void _wrap_flat_session_fetch_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4);
+extern void _wrap_flat_session_get_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3, swig_type_334 arg4, swig_type_335 arg5, swig_intgo arg6, swig_type_336 arg7, swig_type_337 arg8, swig_type_338 arg9, swig_type_339 arg10, swig_type_340 arg11, swig_type_341 arg12, swig_type_342 arg13, swig_type_343 arg14);
+extern void _wrap_flat_session_stop_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_344 arg2, swig_type_345 arg3, swig_type_346 arg4, swig_type_347 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_348 arg2, swig_type_349 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e(void);
+extern swig_type_350 _wrap_flat_session_get_counters_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_354 arg2, swig_type_355 arg3, swig_type_356 arg4, swig_type_357 arg5, swig_type_358 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_359 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_type_362 arg4, swig_type_363 arg5, swig_type_364 arg6, swig_type_365 arg7, swig_type_366 arg8, swig_type_367 arg9);
+extern void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_368 arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, swig_type_372 arg6, swig_type_373 arg7, swig_type_374 arg8, swig_type_375 arg9);
+extern void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4, swig_type_379 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_380 arg9, swig_type_381 arg10, swig_type_382 arg11, swig_type_383 arg12, swig_type_384 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_385 arg2, swig_type_386 arg3, swig_type_387 arg4, swig_type_388 arg5, swig_type_389 arg6, swig_type_390 arg7, swig_type_391 arg8);
+extern void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_392 arg2, swig_type_393 arg3, swig_type_394 arg4, swig_type_395 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_396 arg9, swig_type_397 arg10, swig_type_398 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_399 arg14, swig_type_400 arg15, swig_type_401 arg16, swig_type_402 arg17, swig_type_403 arg18);
+extern void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4, swig_type_407 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_408 arg9, swig_type_409 arg10, swig_type_410 arg11, swig_intgo arg12, swig_type_411 arg13, swig_type_412 arg14, swig_type_413 arg15, swig_type_414 arg16, swig_type_415 arg17, swig_type_416 arg18, swig_type_417 arg19, swig_type_418 arg20, swig_type_419 arg21, swig_type_420 arg22, swig_type_421 arg23, swig_type_422 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_423 arg7, swig_type_424 arg8, swig_type_425 arg9);
+extern swig_type_426 _wrap_flat_disc_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_427 arg2, swig_type_428 arg3);
+extern void _wrap_flat_disc_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_429 arg2, swig_type_430 arg3, swig_type_431 arg4, swig_type_432 arg5, swig_type_433 arg6, swig_type_434 arg7);
+extern void _wrap_flat_disc_get_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_435 arg2, swig_type_436 arg3, swig_type_437 arg4, swig_type_438 arg5, swig_type_439 arg6, swig_type_440 arg7, swig_type_441 arg8, swig_type_442 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_flat_events_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_443 arg2, swig_type_444 arg3);
+extern void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_445 arg2, swig_intgo arg3, swig_type_446 arg4);
+extern void _wrap_flat_result_take_native_dc34e60f533faa8e(swig_type_447 arg1, swig_type_448 arg2, swig_type_449 arg3, swig_type_450 arg4, swig_type_451 arg5);
+extern uintptr_t _wrap_flat_model_open_native_dc34e60f533faa8e(swig_type_452 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_453 arg5, swig_intgo arg6, swig_type_454 arg7);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_model_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_455 arg2, swig_type_456 arg3, swig_type_457 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_runner_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_458 arg6, float arg7, float arg8, swig_type_459 arg9, swig_type_460 arg10, swig_type_461 arg11, swig_type_462 arg12, swig_type_463 arg13, swig_type_464 arg14, swig_type_465 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_466 arg2);
+extern void _wrap_flat_runner_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_467 arg2, swig_type_468 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_469 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_470 arg9, swig_type_471 arg10, swig_type_472 arg11, swig_type_473 arg12, swig_type_474 arg13);
+extern swig_type_475 _wrap_flat_runner_submit_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_476 arg2, swig_type_477 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_478 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_479 arg9, swig_type_480 arg10, swig_type_481 arg11, swig_type_482 arg12);
+extern void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_483 arg2, swig_type_484 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_485 arg2, swig_type_486 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_487 arg2, swig_type_488 arg3);
+extern void _wrap_flat_runner_close_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_489 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_dc34e60f533faa8e(swig_type_490 arg1, swig_type_491 arg2);
+extern swig_type_492 _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_493 arg2, swig_type_494 arg3, swig_type_495 arg4, swig_type_496 arg5);
+extern void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(swig_type_497 arg1, swig_type_498 arg2, swig_type_499 arg3, swig_type_500 arg4, swig_type_501 arg5, swig_type_502 arg6, swig_intgo arg7, swig_type_503 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_504 arg11);
+extern void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_505 arg2, swig_type_506 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_507 arg7, swig_type_508 arg8, swig_type_509 arg9, swig_type_510 arg10, swig_type_511 arg11, swig_type_512 arg12, swig_type_513 arg13, swig_intgo arg14, swig_type_514 arg15, swig_type_515 arg16, swig_type_516 arg17, swig_type_517 arg18, swig_type_518 arg19, swig_type_519 arg20);
+extern swig_intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_520 arg3, swig_type_521 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_522 arg8, swig_type_523 arg9, swig_type_524 arg10, swig_type_525 arg11, swig_type_526 arg12, swig_type_527 arg13, swig_type_528 arg14, swig_intgo arg15, swig_type_529 arg16, swig_type_530 arg17, swig_type_531 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_dc34e60f533faa8e(swig_type_532 arg1, swig_type_533 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_534 arg6, swig_type_535 arg7, swig_type_536 arg8, swig_type_537 arg9, float arg10, swig_intgo arg11, swig_type_538 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_539 arg4, swig_type_540 arg5);
+extern void _wrap_flat_hidden_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_541 arg3, swig_type_542 arg4, swig_type_543 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_544 arg9, swig_type_545 arg10, swig_type_546 arg11, swig_type_547 arg12, swig_type_548 arg13, swig_type_549 arg14, swig_type_550 arg15, float arg16, swig_type_551 arg17, swig_type_552 arg18, swig_type_553 arg19);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_554 arg2, swig_type_555 arg3, swig_type_556 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_557 arg5, swig_type_558 arg6);
+extern swig_type_559 _wrap_flat_speculation_begin_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_560 arg2, swig_type_561 arg3, swig_type_562 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_563 arg2, swig_type_564 arg3);
+extern void _wrap_flat_speculation_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_565 arg2);
+extern void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_566 arg2, swig_type_567 arg3, swig_type_568 arg4);
+extern void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_569 arg2, swig_type_570 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_571 arg7, swig_type_572 arg8, swig_type_573 arg9, swig_type_574 arg10, swig_type_575 arg11, swig_type_576 arg12, swig_type_577 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_578 arg2, swig_type_579 arg3);
+extern void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_580 arg2, float arg3, swig_intgo arg4, swig_type_581 arg5, swig_type_582 arg6, swig_intgo arg7, swig_type_583 arg8, swig_type_584 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_585 arg2, swig_type_586 arg3, swig_type_587 arg4, float arg5, swig_intgo arg6, swig_type_588 arg7, swig_type_589 arg8, swig_intgo arg9, swig_type_590 arg10, swig_type_591 arg11, swig_type_592 arg12);
 #undef intgo
 */
 import "C"
@@ -1068,13 +1161,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_26feb9215e50bd55(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -1085,7 +1178,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1093,7 +1186,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1101,7 +1194,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1109,7 +1202,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1117,7 +1210,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1125,7 +1218,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1133,7 +1226,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1141,7 +1234,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1149,7 +1242,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1157,7 +1250,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1165,7 +1258,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1173,7 +1266,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1181,7 +1274,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1189,7 +1282,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1197,7 +1290,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1205,7 +1298,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1213,7 +1306,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1221,7 +1314,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1229,7 +1322,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1237,7 +1330,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1245,7 +1338,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1253,7 +1346,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1261,7 +1354,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1269,7 +1362,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1277,7 +1370,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1285,7 +1378,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1293,7 +1386,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1301,7 +1394,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_26feb9215e50bd55()
+	swig_r_p := C._wrap_sidbeam_version_native_dc34e60f533faa8e()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1310,14 +1403,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_26feb9215e50bd55())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_dc34e60f533faa8e())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_26feb9215e50bd55(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1326,7 +1419,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_26feb9215e50bd55()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_dc34e60f533faa8e()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1335,7 +1428,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_26feb9215e50bd55())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1343,7 +1436,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1351,7 +1444,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1359,7 +1452,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1367,7 +1460,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1375,7 +1468,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1383,7 +1476,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1391,7 +1484,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1399,7 +1492,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1407,7 +1500,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1415,7 +1508,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1423,7 +1516,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1431,7 +1524,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1439,7 +1532,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1447,7 +1540,7 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1457,7 +1550,7 @@ const SIDBEAM_IMPORT_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_PHASE_SURVEY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1465,7 +1558,7 @@ var SIDBEAM_PHASE_SURVEY int = _swig_getSIDBEAM_PHASE_SURVEY()
 
 func _swig_getSIDBEAM_PHASE_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1473,7 +1566,7 @@ var SIDBEAM_PHASE_READ int = _swig_getSIDBEAM_PHASE_READ()
 
 func _swig_getSIDBEAM_QUOTES_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1481,7 +1574,7 @@ var SIDBEAM_QUOTES_AUTO int = _swig_getSIDBEAM_QUOTES_AUTO()
 
 func _swig_getSIDBEAM_QUOTES_RFC4180() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1489,7 +1582,7 @@ var SIDBEAM_QUOTES_RFC4180 int = _swig_getSIDBEAM_QUOTES_RFC4180()
 
 func _swig_getSIDBEAM_QUOTES_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1497,7 +1590,7 @@ var SIDBEAM_QUOTES_TEXT int = _swig_getSIDBEAM_QUOTES_TEXT()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1505,7 +1598,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1513,7 +1606,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1521,7 +1614,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1529,7 +1622,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1537,7 +1630,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1545,7 +1638,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1553,7 +1646,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_ATTRIBUTE_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_I64_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1561,7 +1654,7 @@ var SIDBEAM_ATTRIBUTE_I64 int = _swig_getSIDBEAM_ATTRIBUTE_I64()
 
 func _swig_getSIDBEAM_ATTRIBUTE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_F32_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1569,7 +1662,7 @@ var SIDBEAM_ATTRIBUTE_F32 int = _swig_getSIDBEAM_ATTRIBUTE_F32()
 
 func _swig_getSIDBEAM_ATTRIBUTE_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_BOOL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1577,7 +1670,7 @@ var SIDBEAM_ATTRIBUTE_BOOL int = _swig_getSIDBEAM_ATTRIBUTE_BOOL()
 
 func _swig_getSIDBEAM_ATTRIBUTE_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1585,15 +1678,159 @@ var SIDBEAM_ATTRIBUTE_STRING int = _swig_getSIDBEAM_ATTRIBUTE_STRING()
 
 func _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
 var SIDBEAM_ATTRIBUTE_STRING_LIST int = _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST()
 
+func _swig_getSIDBEAM_ITEMS_BY_ID() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_ITEMS_BY_ID int = _swig_getSIDBEAM_ITEMS_BY_ID()
+
+func _swig_getSIDBEAM_ITEMS_BY_ROW() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_ITEMS_BY_ROW int = _swig_getSIDBEAM_ITEMS_BY_ROW()
+
+func _swig_getSIDBEAM_ROWS_BITS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_ROWS_BITS int = _swig_getSIDBEAM_ROWS_BITS()
+
+func _swig_getSIDBEAM_ROWS_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_ROWS_BYTES int = _swig_getSIDBEAM_ROWS_BYTES()
+
+func _swig_getSIDBEAM_ROWS_ROARING() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_ROWS_ROARING int = _swig_getSIDBEAM_ROWS_ROARING()
+
+func _swig_getSIDBEAM_TERM_EQUAL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_EQUAL int = _swig_getSIDBEAM_TERM_EQUAL()
+
+func _swig_getSIDBEAM_TERM_NOT_EQUAL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_NOT_EQUAL int = _swig_getSIDBEAM_TERM_NOT_EQUAL()
+
+func _swig_getSIDBEAM_TERM_LESS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_LESS int = _swig_getSIDBEAM_TERM_LESS()
+
+func _swig_getSIDBEAM_TERM_AT_MOST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_AT_MOST int = _swig_getSIDBEAM_TERM_AT_MOST()
+
+func _swig_getSIDBEAM_TERM_GREATER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_GREATER int = _swig_getSIDBEAM_TERM_GREATER()
+
+func _swig_getSIDBEAM_TERM_AT_LEAST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_AT_LEAST int = _swig_getSIDBEAM_TERM_AT_LEAST()
+
+func _swig_getSIDBEAM_TERM_IN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_IN int = _swig_getSIDBEAM_TERM_IN()
+
+func _swig_getSIDBEAM_TERM_BETWEEN() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_BETWEEN int = _swig_getSIDBEAM_TERM_BETWEEN()
+
+func _swig_getSIDBEAM_TERM_CONTAINS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_CONTAINS int = _swig_getSIDBEAM_TERM_CONTAINS()
+
+func _swig_getSIDBEAM_TERM_IS_NULL() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_TERM_IS_NULL int = _swig_getSIDBEAM_TERM_IS_NULL()
+
+func _swig_getSIDBEAM_FILTER_AND() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_FILTER_AND int = _swig_getSIDBEAM_FILTER_AND()
+
+func _swig_getSIDBEAM_FILTER_OR() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_FILTER_OR int = _swig_getSIDBEAM_FILTER_OR()
+
+func _swig_getSIDBEAM_FILTER_NOT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var SIDBEAM_FILTER_NOT int = _swig_getSIDBEAM_FILTER_NOT()
+
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1601,7 +1838,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1609,7 +1846,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1617,7 +1854,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1625,7 +1862,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1633,7 +1870,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1641,7 +1878,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1649,7 +1886,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1657,7 +1894,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1665,7 +1902,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1673,7 +1910,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1681,7 +1918,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1689,7 +1926,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1697,7 +1934,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1705,7 +1942,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1715,7 +1952,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1723,7 +1960,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1731,7 +1968,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1739,7 +1976,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1747,7 +1984,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1755,7 +1992,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1763,7 +2000,7 @@ var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
 
 func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1771,7 +2008,7 @@ var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1779,7 +2016,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1787,7 +2024,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1795,7 +2032,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1803,7 +2040,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1811,7 +2048,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1819,7 +2056,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1827,7 +2064,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1835,7 +2072,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1843,7 +2080,7 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1851,7 +2088,7 @@ var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
 func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1859,7 +2096,7 @@ var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
 
 func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1867,7 +2104,7 @@ var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
 
 func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1877,7 +2114,7 @@ func Flat_words(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_flat_words_native_26feb9215e50bd55(*(*C.swig_type_6)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_words_native_dc34e60f533faa8e(*(*C.swig_type_6)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -1889,7 +2126,7 @@ func Flat_words(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1897,7 +2134,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1905,7 +2142,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1913,7 +2150,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1921,7 +2158,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1929,7 +2166,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1937,7 +2174,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1945,7 +2182,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1953,7 +2190,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1961,7 +2198,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1969,7 +2206,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1977,7 +2214,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1985,7 +2222,7 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1993,7 +2230,7 @@ var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
 func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2001,7 +2238,7 @@ var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
 
 func _swig_getFLAT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2009,7 +2246,7 @@ var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
 
 func _swig_getFLAT_SPECULATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2017,15 +2254,23 @@ var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
 
 func _swig_getFLAT_IMPORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
 var FLAT_IMPORT int = _swig_getFLAT_IMPORT()
 
+func _swig_getFLAT_FILTER() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_FILTER_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_FILTER int = _swig_getFLAT_FILTER()
+
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_26feb9215e50bd55())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2033,25 +2278,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2059,12 +2304,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_26feb9215e50bd55(*(*C.swig_type_10)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_dc34e60f533faa8e(*(*C.swig_type_10)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2072,7 +2317,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2080,7 +2325,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2089,7 +2334,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_26feb9215e50bd55(*(*C.swig_type_11)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_dc34e60f533faa8e(*(*C.swig_type_11)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2108,7 +2353,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_26feb9215e50bd55(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_5)), C.swig_type_15(_swig_i_6), C.swig_type_16(_swig_i_7), C.swig_type_17(_swig_i_8), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_5)), C.swig_type_15(_swig_i_6), C.swig_type_16(_swig_i_7), C.swig_type_17(_swig_i_8), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -2135,7 +2380,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_20(_swig_i_7), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_8)), C.swig_type_22(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_20(_swig_i_7), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_8)), C.swig_type_22(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2152,7 +2397,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2164,7 +2409,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -2176,7 +2421,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2204,7 +2449,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_3)), C.swig_type_34(_swig_i_4), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_3)), C.swig_type_34(_swig_i_4), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2230,7 +2475,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2246,7 +2491,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2257,7 +2502,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 
 func _swig_getFLAT_ARROW_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2265,7 +2510,7 @@ var FLAT_ARROW_LEVELS int = _swig_getFLAT_ARROW_LEVELS()
 
 func _swig_getFLAT_ARROW_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2273,7 +2518,7 @@ var FLAT_ARROW_SHORTEST int = _swig_getFLAT_ARROW_SHORTEST()
 
 func _swig_getFLAT_ARROW_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2281,7 +2526,7 @@ var FLAT_ARROW_ID_TYPE int = _swig_getFLAT_ARROW_ID_TYPE()
 
 func _swig_getFLAT_ARROW_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2289,7 +2534,7 @@ var FLAT_ARROW_ITEMS int = _swig_getFLAT_ARROW_ITEMS()
 
 func _swig_getFLAT_ARROW_PRIORITIES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2297,7 +2542,7 @@ var FLAT_ARROW_PRIORITIES int = _swig_getFLAT_ARROW_PRIORITIES()
 
 func _swig_getFLAT_ARROW_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2305,7 +2550,7 @@ var FLAT_ARROW_PAIRS int = _swig_getFLAT_ARROW_PAIRS()
 
 func _swig_getFLAT_ARROW_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2313,12 +2558,12 @@ var FLAT_ARROW_COUNT int = _swig_getFLAT_ARROW_COUNT()
 
 func Flat_arrow_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_flat_arrow_release_native_26feb9215e50bd55(C.swig_type_44(_swig_i_0))
+	C._wrap_flat_arrow_release_native_dc34e60f533faa8e(C.swig_type_44(_swig_i_0))
 }
 
 func _swig_getFLAT_MOST_ATTRIBUTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MOST_ATTRIBUTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2336,7 +2581,7 @@ func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2371,7 +2616,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_arrow_inspect_native_26feb9215e50bd55(C.swig_type_54(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_arrow_inspect_native_dc34e60f533faa8e(C.swig_type_54(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2400,7 +2645,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 
 func _swig_getFLAT_IMPORT_FORMAT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2408,7 +2653,7 @@ var FLAT_IMPORT_FORMAT int = _swig_getFLAT_IMPORT_FORMAT()
 
 func _swig_getFLAT_IMPORT_SUMMARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2416,7 +2661,7 @@ var FLAT_IMPORT_SUMMARY int = _swig_getFLAT_IMPORT_SUMMARY()
 
 func _swig_getFLAT_IMPORT_BEGIN_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2424,7 +2669,7 @@ var FLAT_IMPORT_BEGIN_TOKENS int = _swig_getFLAT_IMPORT_BEGIN_TOKENS()
 
 func _swig_getFLAT_IMPORT_END_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2432,7 +2677,7 @@ var FLAT_IMPORT_END_TOKENS int = _swig_getFLAT_IMPORT_END_TOKENS()
 
 func _swig_getFLAT_IMPORT_FAMILY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2440,7 +2685,7 @@ var FLAT_IMPORT_FAMILY int = _swig_getFLAT_IMPORT_FAMILY()
 
 func _swig_getFLAT_IMPORT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2448,7 +2693,7 @@ var FLAT_IMPORT_LEVELS int = _swig_getFLAT_IMPORT_LEVELS()
 
 func _swig_getFLAT_IMPORT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2456,7 +2701,7 @@ var FLAT_IMPORT_ROWS int = _swig_getFLAT_IMPORT_ROWS()
 
 func _swig_getFLAT_IMPORT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2464,7 +2709,7 @@ var FLAT_IMPORT_VARIABLE_LENGTH int = _swig_getFLAT_IMPORT_VARIABLE_LENGTH()
 
 func _swig_getFLAT_IMPORT_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2472,7 +2717,7 @@ var FLAT_IMPORT_ID_TYPE int = _swig_getFLAT_IMPORT_ID_TYPE()
 
 func _swig_getFLAT_IMPORT_CODES_FROM_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2480,7 +2725,7 @@ var FLAT_IMPORT_CODES_FROM_DATA int = _swig_getFLAT_IMPORT_CODES_FROM_DATA()
 
 func _swig_getFLAT_IMPORT_ATTRIBUTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ATTRIBUTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2488,7 +2733,7 @@ var FLAT_IMPORT_ATTRIBUTES int = _swig_getFLAT_IMPORT_ATTRIBUTES()
 
 func _swig_getFLAT_IMPORT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2496,7 +2741,7 @@ var FLAT_IMPORT_COUNT int = _swig_getFLAT_IMPORT_COUNT()
 
 func Flat_import_create() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_flat_import_create_native_26feb9215e50bd55())
+	swig_r = (uintptr)(C._wrap_flat_import_create_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2517,7 +2762,7 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	C._wrap_flat_import_open_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_10)), C.swig_type_71(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_15)))
+	C._wrap_flat_import_open_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_10)), C.swig_type_71(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_15)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2555,7 +2800,7 @@ func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_import_get_info_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_import_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2573,7 +2818,7 @@ func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_import_text_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_import_text_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2590,7 +2835,7 @@ func Flat_import_get_attribute(arg1 uintptr, arg2 int64, arg3 []int32, arg4 []by
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_import_get_attribute_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_import_get_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2607,7 +2852,7 @@ func Flat_import_add_to(arg1 uintptr, arg2 uintptr, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_import_add_to_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_import_add_to_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2617,7 +2862,7 @@ func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_import_get_progress_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_import_get_progress_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2629,13 +2874,13 @@ func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_import_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_import_cancel_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_import_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_26feb9215e50bd55(*(*C.swig_type_89)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_dc34e60f533faa8e(*(*C.swig_type_89)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2646,7 +2891,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2660,7 +2905,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2678,7 +2923,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), C.swig_type_94(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), C.swig_type_94(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2690,7 +2935,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2698,7 +2943,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2706,7 +2951,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2714,7 +2959,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2722,7 +2967,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2730,7 +2975,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2738,7 +2983,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2746,7 +2991,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2754,7 +2999,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2762,7 +3007,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2770,7 +3015,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2778,7 +3023,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2786,7 +3031,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2794,7 +3039,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2802,7 +3047,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2810,7 +3055,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2818,7 +3063,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2826,7 +3071,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2834,7 +3079,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2842,7 +3087,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2850,7 +3095,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2861,7 +3106,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_26feb9215e50bd55(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_dc34e60f533faa8e(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2881,7 +3126,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2897,7 +3142,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2907,7 +3152,7 @@ func Flat_index_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_write_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_write_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2921,7 +3166,7 @@ func Flat_index_bytes(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_bytes_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_bytes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2938,7 +3183,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2960,7 +3205,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2980,7 +3225,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2997,7 +3242,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3019,7 +3264,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.swig_type_127(_swig_i_2), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.swig_type_127(_swig_i_2), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3039,7 +3284,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3058,7 +3303,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3083,7 +3328,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_139(_swig_i_4), C.swig_type_140(_swig_i_5), C.swig_type_141(_swig_i_6), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_139(_swig_i_4), C.swig_type_140(_swig_i_5), C.swig_type_141(_swig_i_6), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -3094,7 +3339,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3107,7 +3352,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3115,7 +3360,7 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 
 func _swig_getFLAT_ATTRIBUTE_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_TYPE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3123,7 +3368,7 @@ var FLAT_ATTRIBUTE_TYPE int = _swig_getFLAT_ATTRIBUTE_TYPE()
 
 func _swig_getFLAT_ATTRIBUTE_NULLS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_NULLS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3131,7 +3376,7 @@ var FLAT_ATTRIBUTE_NULLS int = _swig_getFLAT_ATTRIBUTE_NULLS()
 
 func _swig_getFLAT_ATTRIBUTE_DISTINCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_DISTINCT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3139,7 +3384,7 @@ var FLAT_ATTRIBUTE_DISTINCT int = _swig_getFLAT_ATTRIBUTE_DISTINCT()
 
 func _swig_getFLAT_ATTRIBUTE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_CODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3147,7 +3392,7 @@ var FLAT_ATTRIBUTE_CODES int = _swig_getFLAT_ATTRIBUTE_CODES()
 
 func _swig_getFLAT_ATTRIBUTE_LEAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_LEAST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3155,7 +3400,7 @@ var FLAT_ATTRIBUTE_LEAST int = _swig_getFLAT_ATTRIBUTE_LEAST()
 
 func _swig_getFLAT_ATTRIBUTE_GREATEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_GREATEST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3163,7 +3408,7 @@ var FLAT_ATTRIBUTE_GREATEST int = _swig_getFLAT_ATTRIBUTE_GREATEST()
 
 func _swig_getFLAT_ATTRIBUTE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3174,7 +3419,7 @@ func Flat_builder_declare_attribute(arg1 uintptr, arg2 string, arg3 int, arg4 []
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_declare_attribute_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3196,7 +3441,7 @@ func Flat_builder_set_attribute(arg1 uintptr, arg2 string, arg3 int64, arg4 []by
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_builder_set_attribute_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_type_149(_swig_i_2), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_type_149(_swig_i_2), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3233,7 +3478,7 @@ func Flat_index_attribute_count(arg1 uintptr, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3248,7 +3493,7 @@ func Flat_index_get_attribute(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []flo
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3272,7 +3517,7 @@ func Flat_index_attribute_integers(arg1 uintptr, arg2 int64, arg3 int64, arg4 in
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_index_attribute_integers_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2), C.swig_type_169(_swig_i_3), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2), C.swig_type_169(_swig_i_3), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3292,7 +3537,7 @@ func Flat_index_attribute_numbers(arg1 uintptr, arg2 int64, arg3 int64, arg4 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_index_attribute_numbers_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.swig_type_174(_swig_i_2), C.swig_type_175(_swig_i_3), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.swig_type_174(_swig_i_2), C.swig_type_175(_swig_i_3), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3313,7 +3558,7 @@ func Flat_index_attribute_lists(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_attribute_lists_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1), C.swig_type_180(_swig_i_2), C.swig_type_181(_swig_i_3), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1), C.swig_type_180(_swig_i_2), C.swig_type_181(_swig_i_3), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3337,7 +3582,7 @@ func Flat_index_attribute_strings(arg1 uintptr, arg2 int64, arg3 int64, arg4 int
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.swig_type_189(_swig_i_3), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.swig_type_189(_swig_i_3), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -3354,7 +3599,7 @@ func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3369,7 +3614,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_26feb9215e50bd55(*(*C.swig_type_194)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_195(_swig_i_4), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_dc34e60f533faa8e(*(*C.swig_type_194)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_195(_swig_i_4), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3381,7 +3626,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3389,7 +3634,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3397,7 +3642,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3405,7 +3650,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3413,7 +3658,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3421,7 +3666,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3429,7 +3674,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3437,7 +3682,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3447,7 +3692,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3463,7 +3708,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3478,20 +3723,319 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	}
 }
 
+func Flat_filter_from_items(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 []int64, arg6 []int64, arg7 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (uintptr)(C._wrap_flat_filter_from_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	return swig_r
+}
+
+func Flat_filter_from_rows(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (uintptr)(C._wrap_flat_filter_from_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)), C.swig_type_210(_swig_i_3), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
+func _swig_getFLAT_TERM_ANY_OF() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_TERM_ANY_OF int = _swig_getFLAT_TERM_ANY_OF()
+
+func Flat_filter_from_term(arg1 uintptr, arg2 int, arg3 string, arg4 []int64, arg5 []int64, arg6 []byte, arg7 []byte, arg8 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r = (uintptr)(C._wrap_flat_filter_from_term_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_7))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	return swig_r
+}
+
+func Flat_filter_parse(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (uintptr)(C._wrap_flat_filter_parse_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Flat_filter_text(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_flat_filter_text_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Flat_filter_combine(arg1 int, arg2 uintptr, arg3 uintptr, arg4 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	swig_r = (uintptr)(C._wrap_flat_filter_combine_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_3))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	return swig_r
+}
+
+func Flat_filter_update(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 []int64, arg6 []byte, arg7 []int64, arg8 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	swig_r = (uintptr)(C._wrap_flat_filter_update_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_7))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	return swig_r
+}
+
+func Flat_filter_prepare(arg1 uintptr, arg2 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	C._wrap_flat_filter_prepare_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+}
+
+func _swig_getFLAT_FILTER_PREPARED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_FILTER_PREPARED int = _swig_getFLAT_FILTER_PREPARED()
+
+func _swig_getFLAT_FILTER_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_FILTER_ITEMS int = _swig_getFLAT_FILTER_ITEMS()
+
+func _swig_getFLAT_FILTER_SIDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_FILTER_SIDS int = _swig_getFLAT_FILTER_SIDS()
+
+func _swig_getFLAT_FILTER_BYTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_FILTER_BYTES int = _swig_getFLAT_FILTER_BYTES()
+
+func _swig_getFLAT_FILTER_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_FILTER_COUNT int = _swig_getFLAT_FILTER_COUNT()
+
+func Flat_filter_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	C._wrap_flat_filter_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+}
+
+func Flat_filter_rows(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	swig_r = (int64)(C._wrap_flat_filter_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	return swig_r
+}
+
+func Flat_constraint_create_ruled(arg1 uintptr, arg2 uintptr, arg3 int, arg4 []int64, arg5 []byte, arg6 []int64, arg7 int, arg8 []int64, arg9 []byte, arg10 []int64, arg11 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_10))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	return swig_r
+}
+
 func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	return swig_r
 }
 
+func Flat_constraint_exclude(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 []int64, arg6 []byte) (_swig_ret uintptr) {
+	var swig_r uintptr
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (uintptr)(C._wrap_flat_constraint_exclude_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_5))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	return swig_r
+}
+
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3499,7 +4043,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3507,7 +4051,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3515,7 +4059,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3523,15 +4067,55 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
 var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
+func _swig_getFLAT_CONSTRAINT_RULES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_RULES int = _swig_getFLAT_CONSTRAINT_RULES()
+
+func _swig_getFLAT_CONSTRAINT_ALLOWED_SIDS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_ALLOWED_SIDS int = _swig_getFLAT_CONSTRAINT_ALLOWED_SIDS()
+
+func _swig_getFLAT_CONSTRAINT_ALLOWED_ITEMS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_ALLOWED_ITEMS int = _swig_getFLAT_CONSTRAINT_ALLOWED_ITEMS()
+
+func _swig_getFLAT_CONSTRAINT_UNKNOWN_EXCLUDED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_UNKNOWN_EXCLUDED int = _swig_getFLAT_CONSTRAINT_UNKNOWN_EXCLUDED()
+
+func _swig_getFLAT_CONSTRAINT_UNKNOWN_ALLOWED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_CONSTRAINT_UNKNOWN_ALLOWED int = _swig_getFLAT_CONSTRAINT_UNKNOWN_ALLOWED()
+
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3539,7 +4123,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3550,7 +4134,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3562,12 +4146,40 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	}
 }
 
+func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 int, arg6 []int64, arg7 []int64, arg8 []int32, arg9 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	C._wrap_flat_constraint_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2), C.swig_type_253(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_8)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+}
+
 func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_208(_swig_i_1), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3586,7 +4198,7 @@ func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_index_items_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_1)), C.swig_type_212(_swig_i_2), C.swig_type_213(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_index_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), C.swig_type_262(_swig_i_2), C.swig_type_263(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3609,7 +4221,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3627,7 +4239,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3648,7 +4260,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3668,7 +4280,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_230(_swig_i_1), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_2)), C.swig_type_232(_swig_i_3), *(*C.swig_type_233)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_2)), C.swig_type_282(_swig_i_3), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3696,7 +4308,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_9)), C.swig_type_237(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_9)), C.swig_type_287(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -3733,7 +4345,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_start_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_1)), C.swig_type_240(_swig_i_2), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_7)), C.swig_type_245(_swig_i_8), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_10)), C.swig_type_248(_swig_i_11), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_14)), C.swig_type_252(_swig_i_15), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_start_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_1)), C.swig_type_290(_swig_i_2), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_7)), C.swig_type_295(_swig_i_8), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_10)), C.swig_type_298(_swig_i_11), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_14)), C.swig_type_302(_swig_i_15), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3799,7 +4411,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_2)), C.swig_type_259(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_260(_swig_i_7), C.swig_type_261(_swig_i_8), C.swig_type_262(_swig_i_9), C.swig_type_263(_swig_i_10), C.swig_type_264(_swig_i_11), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_17)), C.swig_type_269(_swig_i_18), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), C.swig_type_309(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_310(_swig_i_7), C.swig_type_311(_swig_i_8), C.swig_type_312(_swig_i_9), C.swig_type_313(_swig_i_10), C.swig_type_314(_swig_i_11), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_17)), C.swig_type_319(_swig_i_18), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3832,7 +4444,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_1)), C.swig_type_273(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)), C.swig_type_323(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3850,7 +4462,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3858,7 +4470,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3866,7 +4478,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3874,7 +4486,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3882,7 +4494,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3890,7 +4502,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3898,7 +4510,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3906,7 +4518,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3914,7 +4526,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3922,7 +4534,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3930,7 +4542,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3938,7 +4550,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3946,7 +4558,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3954,7 +4566,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3962,7 +4574,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3970,7 +4582,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3980,7 +4592,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3994,7 +4606,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), C.swig_type_280(_swig_i_2), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), C.swig_type_330(_swig_i_2), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4018,7 +4630,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
-	C._wrap_flat_session_get_items_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_1)), C.swig_type_283(_swig_i_2), C.swig_type_284(_swig_i_3), C.swig_type_285(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_11)), C.swig_type_292(_swig_i_12), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_13)))
+	C._wrap_flat_session_get_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2), C.swig_type_334(_swig_i_3), C.swig_type_335(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_11)), C.swig_type_342(_swig_i_12), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_13)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4051,7 +4663,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_1)), C.swig_type_295(_swig_i_2), C.swig_type_296(_swig_i_3), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_1)), C.swig_type_345(_swig_i_2), C.swig_type_346(_swig_i_3), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4062,7 +4674,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4070,7 +4682,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4078,7 +4690,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4086,7 +4698,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4094,7 +4706,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4102,7 +4714,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4110,7 +4722,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4120,7 +4732,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4131,7 +4743,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4139,7 +4751,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4151,7 +4763,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4175,7 +4787,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_4)), C.swig_type_308(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_4)), C.swig_type_358(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4204,7 +4816,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_2)), C.swig_type_312(_swig_i_3), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_4)), C.swig_type_314(_swig_i_5), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_6)), C.swig_type_316(_swig_i_7), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_type_362(_swig_i_3), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_4)), C.swig_type_364(_swig_i_5), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_6)), C.swig_type_366(_swig_i_7), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4232,7 +4844,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_4)), C.swig_type_322(_swig_i_5), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_6)), C.swig_type_324(_swig_i_7), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_4)), C.swig_type_372(_swig_i_5), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_6)), C.swig_type_374(_swig_i_7), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4267,7 +4879,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_3)), C.swig_type_329(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_330(_swig_i_8), C.swig_type_331(_swig_i_9), C.swig_type_332(_swig_i_10), C.swig_type_333(_swig_i_11), *(*C.swig_type_334)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3)), C.swig_type_379(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_380(_swig_i_8), C.swig_type_381(_swig_i_9), C.swig_type_382(_swig_i_10), C.swig_type_383(_swig_i_11), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4291,7 +4903,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_2)), C.swig_type_337(_swig_i_3), C.swig_type_338(_swig_i_4), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_5)), C.swig_type_340(_swig_i_6), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)), C.swig_type_387(_swig_i_3), C.swig_type_388(_swig_i_4), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_5)), C.swig_type_390(_swig_i_6), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4325,7 +4937,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_3)), C.swig_type_345(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_346(_swig_i_8), C.swig_type_347(_swig_i_9), C.swig_type_348(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_15)), C.swig_type_352(_swig_i_16), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_3)), C.swig_type_395(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_396(_swig_i_8), C.swig_type_397(_swig_i_9), C.swig_type_398(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_15)), C.swig_type_402(_swig_i_16), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4374,7 +4986,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_3)), C.swig_type_357(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_358(_swig_i_8), C.swig_type_359(_swig_i_9), C.swig_type_360(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_21)), C.swig_type_371(_swig_i_22), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_3)), C.swig_type_407(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_408(_swig_i_8), C.swig_type_409(_swig_i_9), C.swig_type_410(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_21)), C.swig_type_421(_swig_i_22), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4430,7 +5042,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_373(_swig_i_6), C.swig_type_374(_swig_i_7), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_423(_swig_i_6), C.swig_type_424(_swig_i_7), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -4442,7 +5054,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4460,7 +5072,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_379(_swig_i_1), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_429(_swig_i_1), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4488,7 +5100,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4517,7 +5129,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4525,7 +5137,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4533,7 +5145,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4541,7 +5153,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4549,7 +5161,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4557,7 +5169,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4565,7 +5177,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4573,7 +5185,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4581,7 +5193,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4589,7 +5201,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4597,7 +5209,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4605,7 +5217,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4613,7 +5225,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4621,7 +5233,7 @@ var FLAT_RESULT_ROUNDS int = _swig_getFLAT_RESULT_ROUNDS()
 
 func _swig_getFLAT_RESULT_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4629,7 +5241,7 @@ var FLAT_RESULT_DRAFTED_LEVELS int = _swig_getFLAT_RESULT_DRAFTED_LEVELS()
 
 func _swig_getFLAT_RESULT_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4637,7 +5249,7 @@ var FLAT_RESULT_ACCEPTED_LEVELS int = _swig_getFLAT_RESULT_ACCEPTED_LEVELS()
 
 func _swig_getFLAT_RESULT_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4645,7 +5257,7 @@ var FLAT_RESULT_DRAFT_US int = _swig_getFLAT_RESULT_DRAFT_US()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4653,7 +5265,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4661,7 +5273,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4669,7 +5281,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4677,7 +5289,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4685,7 +5297,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4693,7 +5305,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4701,7 +5313,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4709,7 +5321,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4717,7 +5329,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4725,7 +5337,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4733,7 +5345,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4741,7 +5353,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4749,7 +5361,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4757,7 +5369,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4765,7 +5377,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4776,7 +5388,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4791,7 +5403,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_395(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_445(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -4803,7 +5415,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_26feb9215e50bd55(C.swig_type_397(_swig_i_0), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_dc34e60f533faa8e(C.swig_type_447(_swig_i_0), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4827,7 +5439,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_26feb9215e50bd55(*(*C.swig_type_402)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_dc34e60f533faa8e(*(*C.swig_type_452)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_454)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -4842,7 +5454,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4850,7 +5462,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4858,7 +5470,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4866,7 +5478,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4874,7 +5486,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4882,7 +5494,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4890,7 +5502,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4898,7 +5510,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4906,7 +5518,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4914,7 +5526,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4922,7 +5534,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4930,7 +5542,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4938,7 +5550,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4949,7 +5561,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4963,7 +5575,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4971,7 +5583,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4979,7 +5591,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4987,7 +5599,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4995,7 +5607,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5003,7 +5615,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5011,7 +5623,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5019,7 +5631,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5027,7 +5639,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5035,7 +5647,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5043,7 +5655,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5051,7 +5663,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5059,7 +5671,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_SPECULATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5067,7 +5679,7 @@ var FLAT_RUNNER_SPECULATE int = _swig_getFLAT_RUNNER_SPECULATE()
 
 func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5075,7 +5687,7 @@ var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
 
 func _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5083,7 +5695,7 @@ var FLAT_RUNNER_WITHOUT_REPLACEMENT int = _swig_getFLAT_RUNNER_WITHOUT_REPLACEME
 
 func _swig_getFLAT_RUNNER_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5091,7 +5703,7 @@ var FLAT_RUNNER_MODE int = _swig_getFLAT_RUNNER_MODE()
 
 func _swig_getFLAT_RUNNER_TOP_K() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5099,7 +5711,7 @@ var FLAT_RUNNER_TOP_K int = _swig_getFLAT_RUNNER_TOP_K()
 
 func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5107,7 +5719,7 @@ var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5130,7 +5742,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_10)), C.swig_type_412(_swig_i_11), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_10)), C.swig_type_462(_swig_i_11), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5159,7 +5771,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5180,7 +5792,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_runner_run_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_417(_swig_i_1), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_420(_swig_i_8), C.swig_type_421(_swig_i_9), C.swig_type_422(_swig_i_10), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_runner_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_467(_swig_i_1), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_470(_swig_i_8), C.swig_type_471(_swig_i_9), C.swig_type_472(_swig_i_10), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5209,7 +5821,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_426(_swig_i_1), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_429(_swig_i_8), C.swig_type_430(_swig_i_9), C.swig_type_431(_swig_i_10), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_476(_swig_i_1), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_479(_swig_i_8), C.swig_type_480(_swig_i_9), C.swig_type_481(_swig_i_10), *(*C.swig_type_482)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5226,7 +5838,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_433(_swig_i_1), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_483(_swig_i_1), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5237,7 +5849,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_type_435(_swig_i_1), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_485(_swig_i_1), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5246,7 +5858,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5254,7 +5866,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5262,7 +5874,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5270,7 +5882,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5278,7 +5890,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5286,7 +5898,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5294,7 +5906,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5302,7 +5914,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5310,7 +5922,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5318,7 +5930,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5326,7 +5938,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5334,7 +5946,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5342,7 +5954,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5350,7 +5962,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5358,7 +5970,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5366,7 +5978,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5374,7 +5986,7 @@ var FLAT_RUNNER_STATS_ROUNDS int = _swig_getFLAT_RUNNER_STATS_ROUNDS()
 
 func _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5382,7 +5994,7 @@ var FLAT_RUNNER_STATS_ROUND_LEVELS int = _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS
 
 func _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5390,7 +6002,7 @@ var FLAT_RUNNER_STATS_DRAFTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_DRAFTED_LE
 
 func _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5398,7 +6010,7 @@ var FLAT_RUNNER_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_ACCEPTED_
 
 func _swig_getFLAT_RUNNER_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5406,7 +6018,7 @@ var FLAT_RUNNER_STATS_NODES int = _swig_getFLAT_RUNNER_STATS_NODES()
 
 func _swig_getFLAT_RUNNER_STATS_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5414,7 +6026,7 @@ var FLAT_RUNNER_STATS_DRAFT_US int = _swig_getFLAT_RUNNER_STATS_DRAFT_US()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5422,7 +6034,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5430,7 +6042,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5438,7 +6050,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5448,7 +6060,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5460,7 +6072,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5468,7 +6080,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5476,7 +6088,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5484,7 +6096,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5492,7 +6104,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5500,7 +6112,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5508,7 +6120,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5516,7 +6128,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5524,7 +6136,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5532,7 +6144,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5540,7 +6152,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5548,7 +6160,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5556,7 +6168,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5566,7 +6178,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_26feb9215e50bd55(*(*C.swig_type_440)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_dc34e60f533faa8e(*(*C.swig_type_490)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5583,7 +6195,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5608,7 +6220,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_26feb9215e50bd55(*(*C.swig_type_447)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_452)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_dc34e60f533faa8e(*(*C.swig_type_497)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5645,7 +6257,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_454)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_504)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
@@ -5673,7 +6285,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), C.swig_type_456(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_457(_swig_i_6), C.swig_type_458(_swig_i_7), C.swig_type_459(_swig_i_8), C.swig_type_460(_swig_i_9), C.swig_type_461(_swig_i_10), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_1)), C.swig_type_506(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_507(_swig_i_6), C.swig_type_508(_swig_i_7), C.swig_type_509(_swig_i_8), C.swig_type_510(_swig_i_9), C.swig_type_511(_swig_i_10), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_517)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_519)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5705,7 +6317,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_DRAFT_START() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5713,7 +6325,7 @@ var FLAT_DRAFT_START int = _swig_getFLAT_DRAFT_START()
 
 func _swig_getFLAT_DRAFT_DECODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5721,7 +6333,7 @@ var FLAT_DRAFT_DECODE int = _swig_getFLAT_DRAFT_DECODE()
 
 func _swig_getFLAT_DRAFT_RUN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5729,7 +6341,7 @@ var FLAT_DRAFT_RUN int = _swig_getFLAT_DRAFT_RUN()
 
 func _swig_getFLAT_DRAFTS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5737,7 +6349,7 @@ var FLAT_DRAFTS_LIVE int = _swig_getFLAT_DRAFTS_LIVE()
 
 func _swig_getFLAT_DRAFTS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5745,7 +6357,7 @@ var FLAT_DRAFTS_ERRORS int = _swig_getFLAT_DRAFTS_ERRORS()
 
 func _swig_getFLAT_DRAFTS_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5753,7 +6365,7 @@ var FLAT_DRAFTS_SIDS int = _swig_getFLAT_DRAFTS_SIDS()
 
 func _swig_getFLAT_DRAFTS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5761,7 +6373,7 @@ var FLAT_DRAFTS_SCORES int = _swig_getFLAT_DRAFTS_SCORES()
 
 func _swig_getFLAT_DRAFTS_ORDINALS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5769,7 +6381,7 @@ var FLAT_DRAFTS_ORDINALS int = _swig_getFLAT_DRAFTS_ORDINALS()
 
 func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5794,7 +6406,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_470)(unsafe.Pointer(&_swig_i_2)), C.swig_type_471(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_472(_swig_i_7), C.swig_type_473(_swig_i_8), C.swig_type_474(_swig_i_9), C.swig_type_475(_swig_i_10), C.swig_type_476(_swig_i_11), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_479(_swig_i_15), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_481)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_2)), C.swig_type_521(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_522(_swig_i_7), C.swig_type_523(_swig_i_8), C.swig_type_524(_swig_i_9), C.swig_type_525(_swig_i_10), C.swig_type_526(_swig_i_11), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_529(_swig_i_15), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5826,7 +6438,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_26feb9215e50bd55(*(*C.swig_type_482)(unsafe.Pointer(&_swig_i_0)), C.swig_type_483(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_484(_swig_i_5), C.swig_type_485(_swig_i_6), C.swig_type_486(_swig_i_7), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_dc34e60f533faa8e(*(*C.swig_type_532)(unsafe.Pointer(&_swig_i_0)), C.swig_type_533(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_534(_swig_i_5), C.swig_type_535(_swig_i_6), C.swig_type_536(_swig_i_7), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5846,7 +6458,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_489(_swig_i_3), *(*C.swig_type_490)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_539(_swig_i_3), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -5873,7 +6485,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_492)(unsafe.Pointer(&_swig_i_3)), C.swig_type_493(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_494(_swig_i_8), C.swig_type_495(_swig_i_9), C.swig_type_496(_swig_i_10), C.swig_type_497(_swig_i_11), C.swig_type_498(_swig_i_12), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_16)), C.swig_type_502(_swig_i_17), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_3)), C.swig_type_543(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_544(_swig_i_8), C.swig_type_545(_swig_i_9), C.swig_type_546(_swig_i_10), C.swig_type_547(_swig_i_11), C.swig_type_548(_swig_i_12), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_550)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_551)(unsafe.Pointer(&_swig_i_16)), C.swig_type_552(_swig_i_17), *(*C.swig_type_553)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5896,7 +6508,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 
 func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5904,7 +6516,7 @@ var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
 
 func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5912,7 +6524,7 @@ var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5920,7 +6532,7 @@ var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5928,7 +6540,7 @@ var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLO
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5936,7 +6548,7 @@ var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5944,7 +6556,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5952,7 +6564,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5960,7 +6572,7 @@ var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5971,7 +6583,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_504)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_506)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_554)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_555)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5991,7 +6603,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_507(_swig_i_4), *(*C.swig_type_508)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_557(_swig_i_4), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -6004,7 +6616,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_1)), C.swig_type_511(_swig_i_2), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_1)), C.swig_type_561(_swig_i_2), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6016,7 +6628,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 
 func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6024,7 +6636,7 @@ var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
 
 func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6032,7 +6644,7 @@ var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
 
 func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6040,7 +6652,7 @@ var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
 
 func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6048,7 +6660,7 @@ var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
 
 func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6056,7 +6668,7 @@ var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
 
 func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6064,7 +6676,7 @@ var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
 
 func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6072,7 +6684,7 @@ var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
 
 func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6080,7 +6692,7 @@ var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
 
 func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6088,7 +6700,7 @@ var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
 
 func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6096,7 +6708,7 @@ var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
 
 func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6104,7 +6716,7 @@ var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
 
 func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6112,7 +6724,7 @@ var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
 
 func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6120,7 +6732,7 @@ var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
 
 func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6128,7 +6740,7 @@ var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
 
 func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6136,7 +6748,7 @@ var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
 
 func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6146,7 +6758,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_564)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6158,7 +6770,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_565)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6169,7 +6781,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_1)), C.swig_type_517(_swig_i_2), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_566)(unsafe.Pointer(&_swig_i_1)), C.swig_type_567(_swig_i_2), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6192,7 +6804,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_519)(unsafe.Pointer(&_swig_i_1)), C.swig_type_520(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_521(_swig_i_6), C.swig_type_522(_swig_i_7), C.swig_type_523(_swig_i_8), C.swig_type_524(_swig_i_9), C.swig_type_525(_swig_i_10), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_1)), C.swig_type_570(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_571(_swig_i_6), C.swig_type_572(_swig_i_7), C.swig_type_573(_swig_i_8), C.swig_type_574(_swig_i_9), C.swig_type_575(_swig_i_10), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6206,7 +6818,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 
 func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6214,7 +6826,7 @@ var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
 
 func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6222,7 +6834,7 @@ var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
 
 func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6230,7 +6842,7 @@ var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_
 
 func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6238,7 +6850,7 @@ var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS
 
 func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6246,7 +6858,7 @@ var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
 
 func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6256,7 +6868,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_529)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_578)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6275,7 +6887,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_531(_swig_i_4), C.swig_type_532(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_533)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_534)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_580)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_581(_swig_i_4), C.swig_type_582(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6289,7 +6901,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 
 func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6297,7 +6909,7 @@ var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
 
 func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6305,7 +6917,7 @@ var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
 
 func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6313,7 +6925,7 @@ var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
 
 func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_26feb9215e50bd55())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6332,7 +6944,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_26feb9215e50bd55(C.uintptr_t(_swig_i_0), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_536)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_538(_swig_i_6), C.swig_type_539(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_585)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_588(_swig_i_6), C.swig_type_589(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

@@ -310,10 +310,15 @@ static const fl_word fl_properties[] = {{"slots", "the number of slots of "},
                                         {"device_id", "the device number of "},
                                         {"data", ""},
                                         {NULL, NULL}};
+/* Sets of item rows, which C calls rows too. */
+static const fl_word fl_row_sets[] = {{"bytes", "the number of bytes of rows"},
+                                      {"offset", "the first bit of rows"},
+                                      {"encoding", "the encoding of rows"},
+                                      {NULL, NULL}};
 /* Structs whose fields are arguments. */
-static const fl_word fl_structs[] = {{"config", ""},  {"model_config", ""}, {"args", ""},
-                                     {"request", ""}, {"sampling", ""},     {"start", ""},
-                                     {"options", ""}, {"draws", ""},        {NULL, NULL}};
+static const fl_word fl_structs[] = {{"config", ""},   {"model_config", ""}, {"args", ""},    {"request", ""},
+                                     {"sampling", ""}, {"start", ""},        {"options", ""}, {"draws", ""},
+                                     {"term", ""},     {NULL, NULL}};
 /* Counts that come with an array, or are its shape. */
 static const fl_word fl_counts[] = {{"begin_count", "the number of begin_tokens"},
                                     {"placeholder_count", "the number of placeholders"},
@@ -357,10 +362,16 @@ static inline const char* fl_put_name(fl_line* line, const char* name, const cha
     const char* const after = fl_word_end(part, end);
     const char* const array = fl_find_word(fl_arrays, name, stop - name);
     const char* const property = array == NULL ? NULL : fl_find_word(fl_properties, part, after - part);
+    const char* const of_set =
+        stop - name == 4 && memcmp(name, "rows", 4) == 0 ? fl_find_word(fl_row_sets, part, after - part) : NULL;
     const int is_file = after - part == 4 && memcmp(part, "json", 4) == 0;
     if (property != NULL) {
       fl_put(line, property, (int64_t)strlen(property));
       fl_put(line, array, (int64_t)strlen(array));
+      return after;
+    }
+    if (of_set != NULL) {
+      fl_put(line, of_set, (int64_t)strlen(of_set));
       return after;
     }
     if (!is_file && fl_find_word(fl_structs, name, stop - name) != NULL) return part;
@@ -521,7 +532,8 @@ enum {
   FLAT_OUTPUT_LAYER = 13,
   FLAT_HIDDEN = 14,
   FLAT_SPECULATION = 15,
-  FLAT_IMPORT = 16
+  FLAT_IMPORT = 16,
+  FLAT_FILTER = 17
 };
 
 typedef struct flat_handle flat_handle;
@@ -550,7 +562,7 @@ static inline const char* fl_kind_name(int32_t kind) {
   static const char* const names[] = {"runtime",        "builder",    "index",         "constraint",   "session",
                                       "constraint set", "plan",       "disc",          "model",        "runner",
                                       "events",         "draft head", "draft decoder", "output layer", "hidden step",
-                                      "speculation",    "import"};
+                                      "speculation",    "import",     "filter"};
   return names[kind];
 }
 
@@ -1795,21 +1807,275 @@ static inline void flat_plan_get_section(flat_handle* plan, int64_t i, flat_out_
 
 #endif
 
+/* Sets of an index's items. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_FILTER_H
+#define SIDBEAM_FLAT_FILTER_H
+
+static inline void fl_destroy_filter(void* object) { sidbeam_filter_release((sidbeam_filter*)object); }
+
+static inline flat_handle* fl_box_filter(sidbeam_filter* filter) {
+  return filter == NULL ? NULL : fl_box(FLAT_FILTER, filter, fl_destroy_filter);
+}
+
+/* Fills a list from numbers, ids or by SIDBEAM_ITEMS_BY_ROW item rows, or from names: entry i is names[offsets[i] ..
+ * offsets[i+1]). Returns 1 if there is a list, which may be empty: neither numbers nor offsets are none. */
+static inline int fl_item_list(int32_t by, flat_in_i64 numbers, flat_in_bytes names, flat_in_i64 offsets,
+                               sidbeam_item_list* out, sidbeam_error* err) {
+  out->by = by;
+  if (offsets.data == NULL) {
+    out->numbers = numbers.data;
+    out->count = numbers.count;
+    return numbers.data != NULL;
+  }
+  if (!FLAT_GIVEN(err, offsets, 1) || !FLAT_GIVEN(err, names, offsets.data[offsets.count - 1])) return 0;
+  out->names = names.data == NULL ? "" : names.data;
+  out->offsets = offsets.data;
+  out->count = offsets.count - 1;
+  return 1;
+}
+
+/* The items of a list, as fl_item_list has it; unknown [1] or none. */
+static inline flat_handle* flat_filter_from_items(flat_handle* index, int32_t by, flat_in_i64 numbers,
+                                                  flat_in_bytes names, flat_in_i64 offsets, flat_out_i64 unknown,
+                                                  sidbeam_error* err) {
+  sidbeam_item_list items = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_filter* filter = NULL;
+  void* object;
+  fl_clear(err);
+  (void)fl_item_list(by, numbers, names, offsets, &items, err);
+  if (!FLAT_NEED(err, unknown, 1)) return NULL;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_from_items((sidbeam_index*)object, &items, unknown.data, &filter, err);
+  fl_drop_user(index);
+  return fl_box_filter(filter);
+}
+
+/* rows: as the encoding has them, SIDBEAM_ROWS_*; offset: of bits, that of row 0. */
+static inline flat_handle* flat_filter_from_rows(flat_handle* index, int32_t encoding, flat_in_bytes rows,
+                                                 int64_t offset, sidbeam_error* err) {
+  sidbeam_row_set set = SIDBEAM_ROW_SET_INIT;
+  sidbeam_filter* filter = NULL;
+  void* object;
+  fl_clear(err);
+  set.encoding = encoding;
+  set.data = rows.data;
+  set.bytes = rows.count;
+  set.offset = offset;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_from_rows((sidbeam_index*)object, &set, &filter, err);
+  fl_drop_user(index);
+  return fl_box_filter(filter);
+}
+
+/* As an operator: the attribute is one of the values, or, of a list of strings, has one of them. */
+enum { FLAT_TERM_ANY_OF = 0 };
+
+/* That which a term over this attribute needs: EQUAL and IN, or CONTAINS. One that is not there the library refuses. */
+static inline int32_t fl_any_of(sidbeam_index* index, const sidbeam_term* term, sidbeam_error* err) {
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  int64_t attribute = -1;
+  if (term->attribute != NULL && sidbeam_index_find_attribute(index, term->attribute, &attribute, err) == SIDBEAM_OK &&
+      attribute >= 0 && sidbeam_index_get_attribute(index, attribute, &info, err) == SIDBEAM_OK &&
+      info.type == SIDBEAM_ATTRIBUTE_STRING_LIST)
+    return SIDBEAM_TERM_CONTAINS;
+  return term->count == 1 ? SIDBEAM_TERM_EQUAL : SIDBEAM_TERM_IN;
+}
+
+/* Pointers to the strings, each of which ends with NUL; to be freed. NULL: there are none, or an error. */
+static inline const char** fl_strings_of(flat_in_bytes strings, int64_t* count, sidbeam_error* err) {
+  const char **pointers, *at = strings.data, *const end = strings.data + strings.count;
+  *count = 0;
+  if (!fl_terminated(err, "strings", strings)) return NULL;
+  for (int64_t i = 0; i < strings.count; i++) *count += strings.data[i] == 0;
+  pointers = (const char**)malloc((size_t)(*count + 1) * sizeof(*pointers));
+  if (pointers == NULL) {
+    fl_fail(err, SIDBEAM_OUT_OF_MEMORY, "no memory for %" PRId64 " strings", *count);
+    return NULL;
+  }
+  for (int64_t i = 0; at < end; at += strlen(at) + 1) pointers[i++] = at;
+  return pointers;
+}
+
+/* op: SIDBEAM_TERM_* or FLAT_TERM_ANY_OF. The values are in the one array that is given: integers; doubles, by their
+ * bits; bools, a byte each; or strings, each with a NUL at its end. */
+static inline flat_handle* flat_filter_from_term(flat_handle* index, int32_t op, const char* attribute,
+                                                 flat_in_i64 integers, flat_in_i64 double_bits, flat_in_bytes bools,
+                                                 flat_in_bytes strings, sidbeam_error* err) {
+  sidbeam_term term = SIDBEAM_TERM_INIT;
+  sidbeam_filter* filter = NULL;
+  const char** pointers = NULL;
+  void* object;
+  fl_clear(err);
+  term.attribute = attribute;
+  term.integers = integers.data;
+  term.numbers = (const double*)(const void*)double_bits.data;
+  term.bools = (const uint8_t*)bools.data;
+  term.count = integers.count + double_bits.count + bools.count;
+  if (strings.data != NULL && strings.count > 0) term.strings = pointers = fl_strings_of(strings, &term.count, err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object != NULL) {
+    term.op = op == FLAT_TERM_ANY_OF ? fl_any_of((sidbeam_index*)object, &term, err) : op;
+    if (err->code == 0) (void)!sidbeam_filter_from_term((sidbeam_index*)object, &term, &filter, err);
+    fl_drop_user(index);
+  }
+  free((void*)pointers);
+  return fl_box_filter(filter);
+}
+
+static inline flat_handle* flat_filter_parse(flat_handle* index, flat_in_bytes text, sidbeam_error* err) {
+  sidbeam_filter* filter = NULL;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_parse((sidbeam_index*)object, text.data, text.count, &filter, err);
+  fl_drop_user(index);
+  return fl_box_filter(filter);
+}
+
+/* Writes as much of the text as fits; returns its length. UNSUPPORTED: it has none. */
+static inline int64_t flat_filter_text(flat_handle* filter, flat_out_bytes text, sidbeam_error* err) {
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_filter_text((sidbeam_filter*)object, text.data == NULL ? 0 : text.count, text.data, &bytes, err);
+  fl_drop_user(filter);
+  return bytes;
+}
+
+/* op: SIDBEAM_FILTER_*; other may be NULL, as it must with NOT. */
+static inline flat_handle* flat_filter_combine(int32_t op, flat_handle* filter, flat_handle* other,
+                                               sidbeam_error* err) {
+  sidbeam_filter *both[2] = {NULL, NULL}, *joined = NULL;
+  fl_clear(err);
+  both[0] = (sidbeam_filter*)fl_share(filter, FLAT_FILTER, err);
+  if (both[0] == NULL) return NULL;
+  if (other != NULL) both[1] = (sidbeam_filter*)fl_share(other, FLAT_FILTER, err);
+  if (err->code == 0) (void)!sidbeam_filter_combine(op, both, other == NULL ? 1 : 2, &joined, err);
+  if (other != NULL && both[1] != NULL) fl_drop_user(other); /* gcc 12 does not see that the first follows */
+  fl_drop_user(filter);
+  return fl_box_filter(joined);
+}
+
+/* The filter after a change of the items of a list, as fl_item_list has it; allowed: a byte per entry; unknown [1] or
+ * none. */
+static inline flat_handle* flat_filter_update(flat_handle* filter, int32_t by, flat_in_i64 numbers, flat_in_bytes names,
+                                              flat_in_i64 offsets, flat_in_bytes allowed, flat_out_i64 unknown,
+                                              sidbeam_error* err) {
+  sidbeam_item_list items = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_filter* updated = NULL;
+  void* object;
+  fl_clear(err);
+  (void)fl_item_list(by, numbers, names, offsets, &items, err);
+  if (!FLAT_GIVEN(err, allowed, items.count) || !FLAT_NEED(err, unknown, 1)) return NULL;
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_filter_update((sidbeam_filter*)object, &items, (const uint8_t*)allowed.data, unknown.data, &updated,
+                               err);
+  fl_drop_user(filter);
+  return fl_box_filter(updated);
+}
+
+static inline void flat_filter_prepare(flat_handle* filter, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_filter_prepare((sidbeam_filter*)object, err);
+  fl_drop_user(filter);
+}
+
+/* Where the numbers of sidbeam_filter_info stand in an array of FLAT_FILTER_COUNT. */
+enum { FLAT_FILTER_PREPARED, FLAT_FILTER_ITEMS, FLAT_FILTER_SIDS, FLAT_FILTER_BYTES, FLAT_FILTER_COUNT };
+
+static inline void flat_filter_get_info(flat_handle* filter, flat_out_i64 out, sidbeam_error* err) {
+  sidbeam_filter_info info = SIDBEAM_FILTER_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, out, FLAT_FILTER_COUNT)) return;
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return;
+  if (sidbeam_filter_get_info((sidbeam_filter*)object, &info, err) == SIDBEAM_OK) {
+    out.data[FLAT_FILTER_PREPARED] = info.prepared;
+    out.data[FLAT_FILTER_ITEMS] = info.items;
+    out.data[FLAT_FILTER_SIDS] = info.sids;
+    out.data[FLAT_FILTER_BYTES] = info.bytes;
+  }
+  fl_drop_user(filter);
+}
+
+/* Copies as many words of the rows' bits as fit; returns how many there are. */
+static inline int64_t flat_filter_rows(flat_handle* filter, flat_out_i64 words, sidbeam_error* err) {
+  const uint64_t* bits = NULL;
+  int64_t count = 0;
+  void* object;
+  fl_clear(err);
+  object = fl_share(filter, FLAT_FILTER, err);
+  if (object == NULL) return 0;
+  if (sidbeam_filter_rows((sidbeam_filter*)object, &bits, &count, err) == SIDBEAM_OK && words.data != NULL)
+    memcpy(words.data, bits, (size_t)(count < words.count ? count : words.count) * sizeof(*bits));
+  fl_drop_user(filter);
+  return count;
+}
+
+#endif
+
 /* The constraint that sessions and stateless calls follow. See flat.h. SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_FLAT_CONSTRAINT_H
 #define SIDBEAM_FLAT_CONSTRAINT_H
 
 static inline void fl_destroy_constraint(void* object) { sidbeam_constraint_release((sidbeam_constraint*)object); }
 
-static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
+static inline flat_handle* fl_box_constraint(sidbeam_constraint* constraint) {
+  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint, fl_destroy_constraint);
+}
+
+/* filter may be NULL; the lists are as fl_item_list has them, and none is no list. */
+static inline flat_handle* flat_constraint_create_ruled(flat_handle* index, flat_handle* filter, int32_t excluded_by,
+                                                        flat_in_i64 excluded, flat_in_bytes excluded_names,
+                                                        flat_in_i64 excluded_offsets, int32_t allowed_by,
+                                                        flat_in_i64 allowed, flat_in_bytes allowed_names,
+                                                        flat_in_i64 allowed_offsets, sidbeam_error* err) {
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  sidbeam_item_list out = SIDBEAM_ITEM_LIST_INIT, in = SIDBEAM_ITEM_LIST_INIT;
   sidbeam_constraint* constraint = NULL;
   fl_clear(err);
+  if (fl_item_list(excluded_by, excluded, excluded_names, excluded_offsets, &out, err)) config.excluded = &out;
+  if (fl_item_list(allowed_by, allowed, allowed_names, allowed_offsets, &in, err)) config.allowed = &in;
   config.index = (sidbeam_index*)fl_share(index, FLAT_INDEX, err);
   if (config.index == NULL) return NULL;
-  (void)!sidbeam_constraint_create(&config, &constraint, err);
+  if (filter != NULL) config.filter = (sidbeam_filter*)fl_share(filter, FLAT_FILTER, err);
+  if (err->code == 0) (void)!sidbeam_constraint_create(&config, &constraint, err);
+  if (filter != NULL && config.filter != NULL) fl_drop_user(filter); /* gcc 12 does not see that the first follows */
   fl_drop_user(index);
-  return constraint == NULL ? NULL : fl_box(FLAT_CONSTRAINT, constraint, fl_destroy_constraint);
+  return fl_box_constraint(constraint);
+}
+
+/* Of all items. */
+static inline flat_handle* flat_constraint_create(flat_handle* index, sidbeam_error* err) {
+  static const flat_in_i64 no_numbers = {NULL, 0};
+  static const flat_in_bytes no_names = {NULL, 0};
+  return flat_constraint_create_ruled(index, NULL, 0, no_numbers, no_names, no_numbers, 0, no_numbers, no_names,
+                                      no_numbers, err);
+}
+
+/* The same constraint with further excluded items, a list as fl_item_list has it. */
+static inline flat_handle* flat_constraint_exclude(flat_handle* constraint, int32_t by, flat_in_i64 numbers,
+                                                   flat_in_bytes names, flat_in_i64 offsets, sidbeam_error* err) {
+  sidbeam_item_list excluded = SIDBEAM_ITEM_LIST_INIT;
+  sidbeam_constraint* after = NULL;
+  void* object;
+  fl_clear(err);
+  (void)fl_item_list(by, numbers, names, offsets, &excluded, err);
+  object = fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (object == NULL) return NULL;
+  (void)!sidbeam_constraint_exclude((sidbeam_constraint*)object, &excluded, &after, err);
+  fl_drop_user(constraint);
+  return fl_box_constraint(after);
 }
 
 /* Where the numbers of sidbeam_constraint_info stand in an array of FLAT_CONSTRAINT_COUNT; codes are by level, of
@@ -1820,6 +2086,11 @@ enum {
   FLAT_CONSTRAINT_KINDS,
   FLAT_CONSTRAINT_SIDS,
   FLAT_CONSTRAINT_ITEMS,
+  FLAT_CONSTRAINT_RULES,
+  FLAT_CONSTRAINT_ALLOWED_SIDS,
+  FLAT_CONSTRAINT_ALLOWED_ITEMS,
+  FLAT_CONSTRAINT_UNKNOWN_EXCLUDED,
+  FLAT_CONSTRAINT_UNKNOWN_ALLOWED,
   FLAT_CONSTRAINT_CODES,
   FLAT_CONSTRAINT_COUNT = FLAT_CONSTRAINT_CODES + SIDBEAM_MAX_LEVELS
 };
@@ -1840,9 +2111,30 @@ static inline void flat_constraint_get_info(flat_handle* constraint, flat_out_i6
     out.data[FLAT_CONSTRAINT_KINDS] = info.kinds;
     out.data[FLAT_CONSTRAINT_SIDS] = info.sids;
     out.data[FLAT_CONSTRAINT_ITEMS] = info.items;
+    out.data[FLAT_CONSTRAINT_RULES] = info.rules;
+    out.data[FLAT_CONSTRAINT_ALLOWED_SIDS] = info.allowed_sids;
+    out.data[FLAT_CONSTRAINT_ALLOWED_ITEMS] = info.allowed_items;
+    out.data[FLAT_CONSTRAINT_UNKNOWN_EXCLUDED] = info.unknown_excluded;
+    out.data[FLAT_CONSTRAINT_UNKNOWN_ALLOWED] = info.unknown_allowed;
     for (l = 0; l < SIDBEAM_MAX_LEVELS; l++) out.data[FLAT_CONSTRAINT_CODES + l] = l < info.levels ? info.codes[l] : 0;
     fl_text(fingerprint, info.fingerprint, 32);
   }
+  fl_drop_user(constraint);
+}
+
+/* flat_index_items of the rows that the constraint allows. */
+static inline void flat_constraint_items(flat_handle* constraint, flat_in_i64 ordinals, int64_t limit_per_sid,
+                                         int64_t limit, int32_t distinct, flat_out_i64 item_rows, flat_out_i64 offsets,
+                                         flat_out_i32 truncated, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, item_rows, limit) || !FLAT_GIVEN(err, offsets, ordinals.count + 1) ||
+      !FLAT_NEED(err, truncated, 1))
+    return;
+  object = fl_share(constraint, FLAT_CONSTRAINT, err);
+  if (object == NULL) return;
+  (void)!sidbeam_constraint_items((sidbeam_constraint*)object, ordinals.data, ordinals.count, limit_per_sid, limit,
+                                  distinct, item_rows.data, offsets.data, truncated.data, err);
   fl_drop_user(constraint);
 }
 
@@ -4224,7 +4516,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_26feb9215e50bd55(void *_swig_go_0) {
+void _wrap_Swig_free_native_dc34e60f533faa8e(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -4234,7 +4526,7 @@ void _wrap_Swig_free_native_26feb9215e50bd55(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_26feb9215e50bd55(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_dc34e60f533faa8e(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4247,7 +4539,7 @@ void *_wrap_Swig_malloc_native_26feb9215e50bd55(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4259,7 +4551,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4271,7 +4563,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4283,7 +4575,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4295,7 +4587,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4307,7 +4599,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4319,7 +4611,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4331,7 +4623,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4343,7 +4635,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4355,7 +4647,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4367,7 +4659,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4379,7 +4671,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4391,7 +4683,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_OK_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4403,7 +4695,7 @@ intgo _wrap_SIDBEAM_OK_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4415,7 +4707,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4427,7 +4719,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4439,7 +4731,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4451,7 +4743,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4463,7 +4755,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4475,7 +4767,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4487,7 +4779,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4499,7 +4791,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4511,7 +4803,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4523,7 +4815,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4535,7 +4827,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4547,7 +4839,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4559,7 +4851,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4571,7 +4863,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_26feb9215e50bd55() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_26feb9215e50bd55() {
+_goslice_ _wrap_sidbeam_version_native_dc34e60f533faa8e() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4585,7 +4877,7 @@ _goslice_ _wrap_sidbeam_version_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_26feb9215e50bd55() {
+intgo _wrap_sidbeam_abi_version_native_dc34e60f533faa8e() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4596,7 +4888,7 @@ intgo _wrap_sidbeam_abi_version_native_26feb9215e50bd55() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_26feb9215e50bd55(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_dc34e60f533faa8e(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4612,7 +4904,7 @@ _goslice_ _wrap_sidbeam_status_name_native_26feb9215e50bd55(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_26feb9215e50bd55() {
+_goslice_ _wrap_sidbeam_cpu_target_native_dc34e60f533faa8e() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4626,7 +4918,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_26feb9215e50bd55() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_26feb9215e50bd55() {
+long long _wrap_FLAT_BROADCAST_native_dc34e60f533faa8e() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4637,7 +4929,7 @@ long long _wrap_FLAT_BROADCAST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4649,7 +4941,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4661,7 +4953,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4673,7 +4965,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4685,7 +4977,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4697,7 +4989,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4709,7 +5001,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4721,7 +5013,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4733,7 +5025,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4745,7 +5037,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4757,7 +5049,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4769,7 +5061,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4781,7 +5073,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4793,7 +5085,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4805,7 +5097,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4817,7 +5109,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4829,7 +5121,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4841,7 +5133,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4853,7 +5145,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4865,7 +5157,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4877,7 +5169,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4889,7 +5181,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4901,7 +5193,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4913,7 +5205,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4925,7 +5217,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4937,7 +5229,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4949,7 +5241,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4961,7 +5253,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4973,7 +5265,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4985,7 +5277,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4997,7 +5289,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5009,7 +5301,223 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ITEMS_BY_ID;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ITEMS_BY_ROW;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ROWS_BITS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ROWS_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_ROWS_ROARING;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_EQUAL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_NOT_EQUAL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_LESS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_AT_MOST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_GREATER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_AT_LEAST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_IN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_BETWEEN;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_CONTAINS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_TERM_IS_NULL;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_FILTER_AND;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_FILTER_OR;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = SIDBEAM_FILTER_NOT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5021,7 +5529,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5033,7 +5541,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5045,7 +5553,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5057,7 +5565,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5069,7 +5577,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5081,7 +5589,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5093,7 +5601,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5105,7 +5613,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5117,7 +5625,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5129,7 +5637,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5141,7 +5649,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5153,7 +5661,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5165,7 +5673,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5177,7 +5685,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5189,7 +5697,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5201,7 +5709,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5213,7 +5721,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5225,7 +5733,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5237,7 +5745,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5249,7 +5757,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5261,7 +5769,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5273,7 +5781,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5285,7 +5793,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5297,7 +5805,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5309,7 +5817,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5321,7 +5829,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5333,7 +5841,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5345,7 +5853,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5357,7 +5865,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5369,7 +5877,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5381,7 +5889,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5393,7 +5901,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5405,7 +5913,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5417,7 +5925,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_26feb9215e50bd55() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5429,7 +5937,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_26feb9215e50bd55() {
 }
 
 
-long long _wrap_flat_words_native_26feb9215e50bd55(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_flat_words_native_dc34e60f533faa8e(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
   flat_in_bytes arg1 ;
   flat_out_bytes arg2 ;
   int64_t result;
@@ -5450,7 +5958,7 @@ long long _wrap_flat_words_native_26feb9215e50bd55(_goslice_ _swig_go_0, _goslic
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNTIME_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5462,7 +5970,7 @@ intgo _wrap_FLAT_RUNTIME_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BUILDER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5474,7 +5982,7 @@ intgo _wrap_FLAT_BUILDER_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INDEX_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5486,7 +5994,7 @@ intgo _wrap_FLAT_INDEX_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5498,7 +6006,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SESSION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5510,7 +6018,7 @@ intgo _wrap_FLAT_SESSION_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5522,7 +6030,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5534,7 +6042,7 @@ intgo _wrap_FLAT_PLAN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DISC_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5546,7 +6054,7 @@ intgo _wrap_FLAT_DISC_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5558,7 +6066,7 @@ intgo _wrap_FLAT_MODEL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5570,7 +6078,7 @@ intgo _wrap_FLAT_RUNNER_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_EVENTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5582,7 +6090,7 @@ intgo _wrap_FLAT_EVENTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5594,7 +6102,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5606,7 +6114,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5618,7 +6126,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5630,7 +6138,7 @@ intgo _wrap_FLAT_HIDDEN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SPECULATION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5642,7 +6150,7 @@ intgo _wrap_FLAT_SPECULATION_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5654,7 +6162,19 @@ intgo _wrap_FLAT_IMPORT_native_26feb9215e50bd55() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_FILTER_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_FLAT_CLOSED_native_dc34e60f533faa8e() {
   long long result;
   long long _swig_go_result;
   
@@ -5665,7 +6185,7 @@ long long _wrap_FLAT_CLOSED_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_close_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5677,7 +6197,7 @@ void _wrap_flat_close_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5692,7 +6212,7 @@ intgo _wrap_flat_is_closed_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5704,7 +6224,7 @@ void _wrap_flat_free_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -5720,7 +6240,7 @@ void _wrap_flat_view_retain_native_26feb9215e50bd55(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5732,7 +6252,7 @@ void _wrap_flat_view_release_native_26feb9215e50bd55(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -5744,7 +6264,7 @@ void _wrap_flat_check_abi_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5756,7 +6276,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5768,7 +6288,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_flat_log_take_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -5784,7 +6304,7 @@ intgo _wrap_flat_log_take_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_26feb9215e50bd55(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_dc34e60f533faa8e(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -5829,7 +6349,7 @@ flat_handle *_wrap_flat_runtime_create_native_26feb9215e50bd55(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5878,7 +6398,7 @@ flat_handle *_wrap_flat_builder_create_native_26feb9215e50bd55(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -5899,7 +6419,7 @@ void _wrap_flat_builder_get_progress_native_26feb9215e50bd55(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -5913,7 +6433,7 @@ void _wrap_flat_builder_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5953,7 +6473,7 @@ void _wrap_flat_builder_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -5998,7 +6518,7 @@ void _wrap_flat_builder_add_named_native_26feb9215e50bd55(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -6028,7 +6548,7 @@ void _wrap_flat_builder_set_metadata_native_26feb9215e50bd55(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6051,7 +6571,7 @@ void _wrap_flat_builder_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6063,7 +6583,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6075,7 +6595,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6087,7 +6607,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6099,7 +6619,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6111,7 +6631,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6123,7 +6643,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6135,7 +6655,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_arrow_release_native_26feb9215e50bd55(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_dc34e60f533faa8e(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -6145,7 +6665,7 @@ void _wrap_flat_arrow_release_native_26feb9215e50bd55(long long _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_MOST_ATTRIBUTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6157,7 +6677,7 @@ intgo _wrap_FLAT_MOST_ATTRIBUTES_native_26feb9215e50bd55() {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
+long long _wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -6210,7 +6730,7 @@ long long _wrap_flat_builder_add_arrow_native_26feb9215e50bd55(flat_handle *_swi
 }
 
 
-void _wrap_flat_arrow_inspect_native_26feb9215e50bd55(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_dc34e60f533faa8e(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -6259,7 +6779,7 @@ void _wrap_flat_arrow_inspect_native_26feb9215e50bd55(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6271,7 +6791,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6283,7 +6803,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6295,7 +6815,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6307,7 +6827,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6319,7 +6839,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6331,7 +6851,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6343,7 +6863,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6355,7 +6875,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6367,7 +6887,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6379,7 +6899,7 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6391,7 +6911,7 @@ intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6403,7 +6923,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_26feb9215e50bd55() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_26feb9215e50bd55() {
+flat_handle *_wrap_flat_import_create_native_dc34e60f533faa8e() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -6416,7 +6936,7 @@ flat_handle *_wrap_flat_import_create_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_import_open_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
+void _wrap_flat_import_open_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6503,7 +7023,7 @@ void _wrap_flat_import_open_native_26feb9215e50bd55(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_import_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -6529,7 +7049,7 @@ void _wrap_flat_import_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -6555,7 +7075,7 @@ long long _wrap_flat_import_text_native_26feb9215e50bd55(flat_handle *_swig_go_0
 }
 
 
-long long _wrap_flat_import_get_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_import_get_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i32 arg3 ;
@@ -6586,7 +7106,7 @@ long long _wrap_flat_import_get_attribute_native_26feb9215e50bd55(flat_handle *_
 }
 
 
-void _wrap_flat_import_add_to_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_add_to_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6606,7 +7126,7 @@ void _wrap_flat_import_add_to_native_26feb9215e50bd55(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_get_progress_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6627,7 +7147,7 @@ void _wrap_flat_import_get_progress_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_import_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_import_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6641,7 +7161,7 @@ void _wrap_flat_import_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, i
 }
 
 
-long long _wrap_flat_returned_loans_native_26feb9215e50bd55(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -6657,7 +7177,7 @@ long long _wrap_flat_returned_loans_native_26feb9215e50bd55(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6678,7 +7198,7 @@ flat_handle *_wrap_flat_builder_finish_native_26feb9215e50bd55(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6710,7 +7230,7 @@ flat_handle *_wrap_flat_index_open_native_26feb9215e50bd55(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -6742,7 +7262,7 @@ flat_handle *_wrap_flat_index_open_memory_native_26feb9215e50bd55(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6754,7 +7274,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6766,7 +7286,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6778,7 +7298,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6790,7 +7310,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6802,7 +7322,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6814,7 +7334,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6826,7 +7346,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6838,7 +7358,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6850,7 +7370,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6862,7 +7382,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6874,7 +7394,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6886,7 +7406,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6898,7 +7418,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6910,7 +7430,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6922,7 +7442,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6934,7 +7454,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6946,7 +7466,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6958,7 +7478,7 @@ intgo _wrap_FLAT_INFO_CODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6970,7 +7490,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6982,7 +7502,7 @@ intgo _wrap_FLAT_INFO_NODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6994,7 +7514,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_index_peek_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7023,7 +7543,7 @@ void _wrap_flat_index_peek_native_26feb9215e50bd55(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7049,7 +7569,7 @@ void _wrap_flat_index_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7067,7 +7587,7 @@ void _wrap_flat_index_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7090,7 +7610,7 @@ void _wrap_flat_index_write_native_26feb9215e50bd55(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7114,7 +7634,7 @@ long long _wrap_flat_index_bytes_native_26feb9215e50bd55(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7147,7 +7667,7 @@ void _wrap_flat_index_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7180,7 +7700,7 @@ void _wrap_flat_index_get_metadata_native_26feb9215e50bd55(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7204,7 +7724,7 @@ long long _wrap_flat_index_codebook_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -7237,7 +7757,7 @@ void _wrap_flat_index_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7270,7 +7790,7 @@ void _wrap_flat_index_find_sids_native_26feb9215e50bd55(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -7296,7 +7816,7 @@ void _wrap_flat_index_ordinals_native_26feb9215e50bd55(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -7330,7 +7850,7 @@ long long _wrap_flat_index_children_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7358,7 +7878,7 @@ void _wrap_flat_index_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7381,7 +7901,7 @@ void _wrap_flat_index_get_upload_native_26feb9215e50bd55(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7399,7 +7919,7 @@ void _wrap_flat_index_unload_native_26feb9215e50bd55(flat_handle *_swig_go_0, in
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7411,7 +7931,7 @@ intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7423,7 +7943,7 @@ intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7435,7 +7955,7 @@ intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_CODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7447,7 +7967,7 @@ intgo _wrap_FLAT_ATTRIBUTE_CODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7459,7 +7979,7 @@ intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7471,7 +7991,7 @@ intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7483,7 +8003,7 @@ intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_builder_declare_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -7508,7 +8028,7 @@ void _wrap_flat_builder_declare_attribute_native_26feb9215e50bd55(flat_handle *_
 }
 
 
-void _wrap_flat_builder_set_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int64_t arg3 ;
@@ -7573,7 +8093,7 @@ void _wrap_flat_builder_set_attribute_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_attribute_count_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_flat_index_attribute_count_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   int64_t result;
@@ -7592,7 +8112,7 @@ long long _wrap_flat_index_attribute_count_native_26feb9215e50bd55(flat_handle *
 }
 
 
-long long _wrap_flat_index_get_attribute_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+long long _wrap_flat_index_get_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7628,7 +8148,7 @@ long long _wrap_flat_index_get_attribute_native_26feb9215e50bd55(flat_handle *_s
 }
 
 
-void _wrap_flat_index_attribute_integers_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7660,7 +8180,7 @@ void _wrap_flat_index_attribute_integers_native_26feb9215e50bd55(flat_handle *_s
 }
 
 
-void _wrap_flat_index_attribute_numbers_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7692,7 +8212,7 @@ void _wrap_flat_index_attribute_numbers_native_26feb9215e50bd55(flat_handle *_sw
 }
 
 
-void _wrap_flat_index_attribute_lists_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7729,7 +8249,7 @@ void _wrap_flat_index_attribute_lists_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_attribute_strings_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int64_t arg3 ;
@@ -7764,7 +8284,7 @@ long long _wrap_flat_index_attribute_strings_native_26feb9215e50bd55(flat_handle
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_plan_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7785,7 +8305,7 @@ flat_handle *_wrap_flat_builder_plan_native_26feb9215e50bd55(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_26feb9215e50bd55(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_dc34e60f533faa8e(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7815,7 +8335,7 @@ flat_handle *_wrap_flat_plan_estimate_native_26feb9215e50bd55(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7827,7 +8347,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7839,7 +8359,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7851,7 +8371,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7863,7 +8383,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7875,7 +8395,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7887,7 +8407,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7899,7 +8419,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7911,7 +8431,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_plan_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7932,7 +8452,7 @@ void _wrap_flat_plan_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7965,7 +8485,447 @@ void _wrap_flat_plan_get_section_native_26feb9215e50bd55(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_filter_from_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_out_i64 arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_from_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_from_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_bytes arg3 ;
+  int64_t arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_from_rows(arg1,arg2,arg3,arg4,arg5);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_TERM_ANY_OF;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_from_term_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  char *arg3 = (char *) 0 ;
+  flat_in_i64 arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_bytes arg6 ;
+  flat_in_bytes arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  
+  arg3 = (char *)malloc(_swig_go_2.n + 1);
+  memcpy(arg3, _swig_go_2.p, _swig_go_2.n);
+  arg3[_swig_go_2.n] = '\0';
+  
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_from_term(arg1,arg2,(char const *)arg3,arg4,arg5,arg6,arg7,arg8);
+  {
+    _swig_go_result = result; 
+  }
+  free(arg3); 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_parse_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_bytes arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_parse(arg1,arg2,arg3);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_filter_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_bytes arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_filter_text(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_combine_native_dc34e60f533faa8e(intgo _swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3) {
+  int32_t arg1 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  flat_handle *arg3 = (flat_handle *) 0 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  arg1 = (int32_t)_swig_go_0; 
+  {
+    arg2 = _swig_go_1; 
+  }
+  {
+    arg3 = _swig_go_2; 
+  }
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_combine(arg1,arg2,arg3,arg4);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_filter_update_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_bytes arg6 ;
+  flat_out_i64 arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  result = (flat_handle *)flat_filter_update(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_filter_prepare_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  flat_filter_prepare(arg1,arg2);
+  
+}
+
+
+intgo _wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_PREPARED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_BYTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_FILTER_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_filter_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  flat_filter_get_info(arg1,arg2,arg3);
+  
+}
+
+
+long long _wrap_flat_filter_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_out_i64 arg2 ;
+  sidbeam_error *arg3 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  {
+    arg3 = (sidbeam_error*)_swig_go_2.array; 
+  }
+  
+  result = (int64_t)flat_filter_rows(arg1,arg2,arg3);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_handle *arg2 = (flat_handle *) 0 ;
+  int32_t arg3 ;
+  flat_in_i64 arg4 ;
+  flat_in_bytes arg5 ;
+  flat_in_i64 arg6 ;
+  int32_t arg7 ;
+  flat_in_i64 arg8 ;
+  flat_in_bytes arg9 ;
+  flat_in_i64 arg10 ;
+  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = _swig_go_1; 
+  }
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  arg7 = (int32_t)_swig_go_6; 
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    arg11 = (sidbeam_error*)_swig_go_10.array; 
+  }
+  
+  result = (flat_handle *)flat_constraint_create_ruled(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_constraint_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7986,7 +8946,45 @@ flat_handle *_wrap_flat_constraint_create_native_26feb9215e50bd55(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_26feb9215e50bd55() {
+flat_handle *_wrap_flat_constraint_exclude_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int32_t arg2 ;
+  flat_in_i64 arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  flat_handle *result = 0 ;
+  flat_handle *_swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int32_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (flat_handle *)flat_constraint_exclude(arg1,arg2,arg3,arg4,arg5,arg6);
+  {
+    _swig_go_result = result; 
+  }
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7998,7 +8996,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8010,7 +9008,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8022,7 +9020,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8034,7 +9032,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8046,7 +9044,67 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_RULES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_ALLOWED_SIDS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_ALLOWED_ITEMS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_UNKNOWN_EXCLUDED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_CONSTRAINT_UNKNOWN_ALLOWED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8058,7 +9116,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8070,7 +9128,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8096,7 +9154,49 @@ void _wrap_flat_constraint_get_info_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_rows_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  flat_in_i64 arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  int32_t arg5 ;
+  flat_out_i64 arg6 ;
+  flat_out_i64 arg7 ;
+  flat_out_i32 arg8 ;
+  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    (&arg2)->data = _swig_go_1.array;
+    (&arg2)->count = _swig_go_1.len;
+  }
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  arg5 = (int32_t)_swig_go_4; 
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    arg9 = (sidbeam_error*)_swig_go_8.array; 
+  }
+  
+  flat_constraint_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  
+}
+
+
+void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -8119,7 +9219,7 @@ void _wrap_flat_index_item_rows_native_26feb9215e50bd55(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -8161,7 +9261,7 @@ void _wrap_flat_index_items_native_26feb9215e50bd55(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8187,7 +9287,7 @@ void _wrap_flat_index_item_ordinals_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8218,7 +9318,7 @@ void _wrap_flat_index_item_ids_native_26feb9215e50bd55(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8247,7 +9347,7 @@ long long _wrap_flat_index_item_names_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -8275,7 +9375,7 @@ long long _wrap_flat_index_find_item_native_26feb9215e50bd55(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -8335,7 +9435,7 @@ flat_handle *_wrap_flat_session_create_native_26feb9215e50bd55(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8426,7 +9526,7 @@ void _wrap_flat_session_start_native_26feb9215e50bd55(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -8495,7 +9595,7 @@ void _wrap_flat_session_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8533,7 +9633,7 @@ long long _wrap_flat_session_children_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8545,7 +9645,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8557,7 +9657,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8569,7 +9669,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8581,7 +9681,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8593,7 +9693,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8605,7 +9705,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8617,7 +9717,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8629,7 +9729,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8641,7 +9741,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8653,7 +9753,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8665,7 +9765,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8677,7 +9777,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8689,7 +9789,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8701,7 +9801,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8713,7 +9813,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8725,7 +9825,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_session_get_beams_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8746,7 +9846,7 @@ void _wrap_flat_session_get_beams_native_26feb9215e50bd55(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -8769,7 +9869,7 @@ void _wrap_flat_session_fetch_native_26feb9215e50bd55(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8830,7 +9930,7 @@ void _wrap_flat_session_get_items_native_26feb9215e50bd55(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8855,7 +9955,7 @@ void _wrap_flat_session_stop_native_26feb9215e50bd55(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8867,7 +9967,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8879,7 +9979,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8891,7 +9991,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8903,7 +10003,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8915,7 +10015,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8927,7 +10027,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8939,7 +10039,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_session_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8960,7 +10060,7 @@ void _wrap_flat_session_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8972,7 +10072,7 @@ intgo _wrap_FLAT_COUNTERS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8984,7 +10084,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_26feb9215e50bd55() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9013,7 +10113,7 @@ long long _wrap_flat_session_get_counters_native_26feb9215e50bd55(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -9060,7 +10160,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_26feb9215e50bd55(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -9102,7 +10202,7 @@ void _wrap_flat_constraint_set_prefixes_native_26feb9215e50bd55(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9147,7 +10247,7 @@ void _wrap_flat_constraint_set_advance_native_26feb9215e50bd55(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9193,7 +10293,7 @@ void _wrap_flat_constraint_set_mask_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9230,7 +10330,7 @@ void _wrap_flat_constraint_set_bitmask_native_26feb9215e50bd55(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9295,7 +10395,7 @@ void _wrap_flat_constraint_set_topk_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9393,7 +10493,7 @@ void _wrap_flat_constraint_set_sample_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9428,7 +10528,7 @@ flat_handle *_wrap_flat_disc_create_native_26feb9215e50bd55(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9452,7 +10552,7 @@ long long _wrap_flat_disc_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -9490,7 +10590,7 @@ void _wrap_flat_disc_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -9541,7 +10641,7 @@ void _wrap_flat_disc_get_native_26feb9215e50bd55(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9553,7 +10653,7 @@ intgo _wrap_FLAT_EVENT_END_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9565,7 +10665,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9577,7 +10677,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9589,7 +10689,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9601,7 +10701,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9613,7 +10713,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9625,7 +10725,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9637,7 +10737,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9649,7 +10749,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9661,7 +10761,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9673,7 +10773,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9685,7 +10785,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9697,7 +10797,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9709,7 +10809,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9721,7 +10821,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9733,7 +10833,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9745,7 +10845,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9757,7 +10857,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9769,7 +10869,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9781,7 +10881,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9793,7 +10893,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9805,7 +10905,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9817,7 +10917,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9829,7 +10929,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9841,7 +10941,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9853,7 +10953,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9865,7 +10965,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9877,7 +10977,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9889,7 +10989,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9901,7 +11001,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9913,7 +11013,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9925,7 +11025,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_flat_events_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9949,7 +11049,7 @@ intgo _wrap_flat_events_next_native_26feb9215e50bd55(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -9969,7 +11069,7 @@ void _wrap_flat_adjust_answer_native_26feb9215e50bd55(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_26feb9215e50bd55(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_dc34e60f533faa8e(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -9998,7 +11098,7 @@ void _wrap_flat_result_take_native_26feb9215e50bd55(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_26feb9215e50bd55(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_dc34e60f533faa8e(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10037,7 +11137,7 @@ flat_handle *_wrap_flat_model_open_native_26feb9215e50bd55(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10049,7 +11149,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10061,7 +11161,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10073,7 +11173,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10085,7 +11185,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10097,7 +11197,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10109,7 +11209,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10121,7 +11221,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10133,7 +11233,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10145,7 +11245,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10157,7 +11257,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10169,7 +11269,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10181,7 +11281,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10193,7 +11293,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_model_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -10219,7 +11319,7 @@ void _wrap_flat_model_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10231,7 +11331,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10243,7 +11343,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10255,7 +11355,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10267,7 +11367,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10279,7 +11379,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10291,7 +11391,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10303,7 +11403,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10315,7 +11415,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10327,7 +11427,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10339,7 +11439,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10351,7 +11451,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10363,7 +11463,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10375,7 +11475,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10387,7 +11487,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10399,7 +11499,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10411,7 +11511,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10423,7 +11523,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10435,7 +11535,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10447,7 +11547,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_26feb9215e50bd55() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10520,7 +11620,7 @@ flat_handle *_wrap_flat_runner_create_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -10541,7 +11641,7 @@ flat_handle *_wrap_flat_runner_events_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10590,7 +11690,7 @@ void _wrap_flat_runner_run_native_26feb9215e50bd55(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -10637,7 +11737,7 @@ long long _wrap_flat_runner_submit_native_26feb9215e50bd55(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10655,7 +11755,7 @@ void _wrap_flat_runner_cancel_native_26feb9215e50bd55(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_26feb9215e50bd55(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10676,7 +11776,7 @@ intgo _wrap_flat_runner_drain_native_26feb9215e50bd55(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10688,7 +11788,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10700,7 +11800,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10712,7 +11812,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10724,7 +11824,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10736,7 +11836,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10748,7 +11848,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10760,7 +11860,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10772,7 +11872,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10784,7 +11884,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10796,7 +11896,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10808,7 +11908,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10820,7 +11920,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10832,7 +11932,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10844,7 +11944,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10856,7 +11956,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10868,7 +11968,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10880,7 +11980,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10892,7 +11992,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10904,7 +12004,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10916,7 +12016,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10928,7 +12028,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10940,7 +12040,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10952,7 +12052,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10964,7 +12064,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10976,7 +12076,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10997,7 +12097,7 @@ void _wrap_flat_runner_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -11013,7 +12113,7 @@ void _wrap_flat_runner_close_native_26feb9215e50bd55(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11025,7 +12125,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11037,7 +12137,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11049,7 +12149,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11061,7 +12161,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11073,7 +12173,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11085,7 +12185,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11097,7 +12197,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11109,7 +12209,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11121,7 +12221,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11133,7 +12233,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11145,7 +12245,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11157,7 +12257,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_26feb9215e50bd55() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -11181,7 +12281,7 @@ flat_handle *_wrap_flat_draft_head_open_native_26feb9215e50bd55(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -11215,7 +12315,7 @@ long long _wrap_flat_draft_head_get_info_native_26feb9215e50bd55(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_26feb9215e50bd55(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -11263,7 +12363,7 @@ void _wrap_flat_draft_head_write_native_26feb9215e50bd55(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11306,7 +12406,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_26feb9215e50bd55(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -11381,7 +12481,7 @@ void _wrap_flat_draft_decoder_run_native_26feb9215e50bd55(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11393,7 +12493,7 @@ intgo _wrap_FLAT_DRAFT_START_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11405,7 +12505,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11417,7 +12517,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11429,7 +12529,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11441,7 +12541,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11453,7 +12553,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11465,7 +12565,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11477,7 +12577,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11489,7 +12589,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -11548,7 +12648,7 @@ void _wrap_flat_draft_decoder_enqueue_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_26feb9215e50bd55(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_dc34e60f533faa8e(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -11592,7 +12692,7 @@ flat_handle *_wrap_flat_output_layer_create_native_26feb9215e50bd55(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -11621,7 +12721,7 @@ flat_handle *_wrap_flat_hidden_create_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -11685,7 +12785,7 @@ void _wrap_flat_hidden_step_native_26feb9215e50bd55(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11697,7 +12797,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11709,7 +12809,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11721,7 +12821,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11733,7 +12833,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11745,7 +12845,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11757,7 +12857,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11769,7 +12869,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11781,7 +12881,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11793,7 +12893,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -11819,7 +12919,7 @@ void _wrap_flat_hidden_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_26feb9215e50bd55(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11852,7 +12952,7 @@ flat_handle *_wrap_flat_speculation_create_native_26feb9215e50bd55(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -11878,7 +12978,7 @@ long long _wrap_flat_speculation_begin_native_26feb9215e50bd55(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11890,7 +12990,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11902,7 +13002,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11914,7 +13014,7 @@ intgo _wrap_FLAT_TREE_NODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11926,7 +13026,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11938,7 +13038,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11950,7 +13050,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11962,7 +13062,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11974,7 +13074,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11986,7 +13086,7 @@ intgo _wrap_FLAT_TREE_CODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11998,7 +13098,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12010,7 +13110,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12022,7 +13122,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12034,7 +13134,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12046,7 +13146,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12058,7 +13158,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12070,7 +13170,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -12091,7 +13191,7 @@ void _wrap_flat_speculation_get_tree_native_26feb9215e50bd55(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -12107,7 +13207,7 @@ void _wrap_flat_speculation_add_native_26feb9215e50bd55(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -12130,7 +13230,7 @@ void _wrap_flat_speculation_get_mask_native_26feb9215e50bd55(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -12173,7 +13273,7 @@ void _wrap_flat_speculation_verify_native_26feb9215e50bd55(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12185,7 +13285,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12197,7 +13297,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12209,7 +13309,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12221,7 +13321,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12233,7 +13333,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12245,7 +13345,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -12266,7 +13366,7 @@ void _wrap_flat_speculation_get_stats_native_26feb9215e50bd55(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -12302,7 +13402,7 @@ void _wrap_flat_relaxed_draw_native_26feb9215e50bd55(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12314,7 +13414,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12326,7 +13426,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12338,7 +13438,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_26feb9215e50bd55() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_26feb9215e50bd55() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12350,7 +13450,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_26feb9215e50bd55() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_26feb9215e50bd55(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;

@@ -28,6 +28,7 @@ from .arrow import ArrowInfo, inspect_arrow
 from .attributes import Attribute
 from .beams import Beams, Items, Samples, Stats
 from .builder import Builder
+from .constraint import Constraint
 from .constraint_set import ConstraintSet, Sampled, TopK
 from .draft import DraftHead, DraftInfo
 from .draft_decoder import DraftDecoder, Drafts
@@ -70,10 +71,12 @@ from .errors import (
     Unsupported,
     WrongType,
 )
+from .filters import Filter, FilterInfo
 from .hidden import HiddenPath, HiddenStats, HiddenStep, OutputLayer
 from .importing import ImportInfo, ImportOptions
-from .index import Constraint, Index
+from .index import Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
+from .item_lists import ItemRows
 from .model import Model, ModelInfo
 from .recommendations import Recommendation
 from .runner import Runner
@@ -126,6 +129,8 @@ __all__ = [
     "DraftHead",
     "DraftInfo",
     "Drafts",
+    "Filter",
+    "FilterInfo",
     "HiddenPath",
     "HiddenStats",
     "HiddenStep",
@@ -137,6 +142,7 @@ __all__ = [
     "IndexInfo",
     "InternalError",
     "InvalidArgument",
+    "ItemRows",
     "Items",
     "Kind",
     "Level",

@@ -240,18 +240,18 @@ def id_type_of(ids: Any) -> IdType:
     return IdType.U64 if array.dtype == np.uint64 else IdType.I64
 
 
-def integer_ids(ids: Any, id_type: IdType) -> Optional[np.ndarray]:
+def integer_ids(ids: Any, id_type: IdType, name: str = "ids") -> Optional[np.ndarray]:
     """Ids [n]; unsigned ones travel as the same bits."""
     if ids is None:
         return None
-    array = column(ids, "ids")
+    array = column(ids, name)
     if array.dtype.kind in "US" or (array.dtype == object and any(isinstance(i, (str, bytes)) for i in array.tolist())):
         raise InvalidArgument(
-            f'ids are text, expected integers with id_type="{id_type.name.lower()}": text needs id_type="string"'
+            f'{name} are text, expected integers with id_type="{id_type.name.lower()}": text needs id_type="string"'
         )
     if id_type == IdType.U64:
-        return host(array, np.uint64, "ids").view(np.int64)
-    return host(array, np.int64, "ids")
+        return host(array, np.uint64, name).view(np.int64)
+    return host(array, np.int64, name)
 
 
 def utf8(text: Any, name: str) -> bytes:
@@ -266,9 +266,9 @@ def utf8(text: Any, name: str) -> bytes:
         raise InvalidArgument(f"{name} is {shown(text)}, which is no text: it has surrogates") from None
 
 
-def named_ids(ids: Any) -> tuple[np.ndarray, np.ndarray]:
+def named_ids(ids: Any, what: str = "ids") -> tuple[np.ndarray, np.ndarray]:
     """UTF-8 of all names one after the other, and offsets [n + 1]."""
-    names = [utf8(name, f"ids[{i}]") for i, name in enumerate(column(ids, "ids").tolist())]
+    names = [utf8(name, f"{what}[{i}]") for i, name in enumerate(column(ids, what).tolist())]
     offsets = np.zeros(len(names) + 1, np.int64)
     np.cumsum(np.fromiter(map(len, names), np.int64, len(names)), out=offsets[1:])
     return np.frombuffer(b"".join(names), np.uint8), offsets

@@ -15,10 +15,11 @@ from .arrays import stream_number
 from .attributes import Attribute, attributes_of
 from .checks import flag, instance, kind_of, path_bytes
 from .build import Build, Progress
+from .constraint import Constraint, ConstraintLike, constraint_of
 from .enums import Collisions, IdType, Kind, KindLike, Residency, Verify, kinds_of, member
 from .errors import BadState, InvalidArgument, WrongType
-from .handle import Handle
-from .info import ConstraintInfo, IndexInfo, Section, Upload, constraint_info, info_arrays, info_from, sections_from
+from .filters import Filter, make_filter
+from .info import IndexInfo, Section, Upload, info_arrays, info_from, sections_from
 from .lookups import Lookups
 from .runtime import Runtime, runtime_or_default
 
@@ -54,8 +55,7 @@ class Index(Lookups):
     items by ordinal. An index of a file is pickled by its path.
     """
 
-    __slots__ = ("_runtime", "_constraint", "_opened")
-    _runtime: Runtime
+    __slots__ = ("_constraint", "_opened")
     _opened: Optional[tuple[str, Residency, Verify]]  # where it can be opened again, and how
     _constraint: Optional[Constraint]
 
@@ -271,8 +271,27 @@ class Index(Lookups):
     def constraint(self) -> Constraint:
         """The constraint of the whole index; made once."""
         if self._constraint is None or self._constraint.closed or self.closed:
-            self._constraint = Constraint(self)
+            self._constraint = Constraint._of_all(self)
         return self._constraint
+
+    def filter(
+        self, mask: Any = None, /, *, bits: bool = False, ids: Any = None, rows: Any = None, **attributes: Any
+    ) -> Filter:
+        """Which items may be shown, as a :class:`Filter`: those that pass everything that is given.
+
+        - ``mask``: a text, ``index.filter("price<20 and region in (us, ca)")``, whose grammar is in
+          ``sidbeam/filter.h``; or booleans by item row: NumPy, pandas, Polars, PyArrow, where what is null does not
+          pass; with ``bits=True`` packed, uint8 or bytes, as of ``np.packbits(.., bitorder="little")``; or the bytes of
+          a Roaring bitmap of item rows, in its portable format.
+        - ``ids``, ``rows``: lists of ids, of item rows. Those that name no item are counted in ``Filter.unknown``.
+        - other names are attributes: ``in_stock=True`` is that value, ``region=["us", "ca"]`` (a list, tuple, set or
+          array) any of these, ``region=None`` no value; of an attribute that holds lists, ``tags="new"`` is that a list
+          has it. Ranges, and names that arguments have, need the text.
+
+        Raises :class:`InvalidArgument`: an attribute that is not there, a value of another type, the place where a text
+        or a bitmap goes wrong, a mask of another length.
+        """
+        return make_filter(self, mask, bits, ids, rows, attributes)
 
     def close(self) -> None:
         self._constraint = None
@@ -401,34 +420,3 @@ def _open_again(path: str, residency: Residency, verify: Verify, fingerprint: st
             f"{path!r} has fingerprint {index.info.fingerprint}, expected {fingerprint}, as when it was pickled"
         )
     return index
-
-
-class Constraint(Handle):
-    """What beams must stay inside: today a whole index. Immutable and shared; holds the index's memory."""
-
-    __slots__ = ("_number", "_runtime", "_info")
-
-    def __init__(self, index: Index) -> None:
-        self._handle = _native.flat_constraint_create(instance(index, Index, "index")._handle)
-        self._info = constraint_info(self._handle)
-        self._number: int = _native.handle_number(self._handle)
-        self._runtime = index._runtime
-
-    @property
-    def info(self) -> ConstraintInfo:
-        """Levels, codes and kinds, for hosts that have no index at hand."""
-        return self._info
-
-    def _describe(self) -> str:
-        return f"{self._info.sids} SIDs of {self._info.levels} codes"
-
-
-ConstraintLike = Union[Index, Constraint]
-
-
-def constraint_of(value: ConstraintLike) -> Constraint:
-    if isinstance(value, Index):
-        return value.constraint
-    if isinstance(value, Constraint):
-        return value
-    raise WrongType(f"constraint is {type(value).__name__}, expected an Index or a Constraint")

@@ -50,6 +50,11 @@ class ConstraintInfo:
     items: int
     codes: tuple[int, ...]  #: [levels]
     fingerprint: str  #: of the index
+    rules: bool  #: whether there are a filter or lists
+    allowed_sids: int  #: without rules, as this and the next, those of the index
+    allowed_items: int
+    unknown_excluded: int  #: entries of the lists that name no item
+    unknown_allowed: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,7 +123,9 @@ def constraint_info(handle: Any) -> ConstraintInfo:
     numbers, fingerprint = np.zeros(_native.FLAT_CONSTRAINT_COUNT, np.int64), bytearray(32)
     _native.flat_constraint_get_info(handle, numbers, fingerprint)
     levels = int(numbers[_native.FLAT_CONSTRAINT_LEVELS])
-    return ConstraintInfo(**_values(ConstraintInfo, "FLAT_CONSTRAINT", numbers, levels, fingerprint))
+    values = _values(ConstraintInfo, "FLAT_CONSTRAINT", numbers, levels, fingerprint)
+    values["rules"] = bool(values["rules"])
+    return ConstraintInfo(**values)
 
 
 def info_arrays() -> tuple[np.ndarray, bytearray]:

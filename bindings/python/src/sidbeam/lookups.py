@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
@@ -14,13 +14,15 @@ from .enums import IdType
 from .errors import InvalidArgument, WrongType
 from .handle import Handle
 from .info import IndexInfo, info_arrays, info_from
+from .runtime import Runtime
 
 
 class Lookups(Handle):
     """Of an index, which :class:`Index` opens, builds and saves."""
 
-    __slots__ = ("_info",)
+    __slots__ = ("_info", "_runtime")
     _info: Optional[IndexInfo]
+    _runtime: Runtime
 
     @property
     def info(self) -> IndexInfo:
@@ -92,16 +94,8 @@ class Lookups(Handle):
         Returns the rows; offsets ``[n + 1]``, so that ordinal i has ``rows[offsets[i]:offsets[i + 1]]``; and whether a
         limit left rows out.
         """
-        wanted = vector(ordinals, np.int64, "ordinals")
-        offsets, truncated = np.empty(len(wanted) + 1, np.int64), np.empty(1, np.int32)
-        chosen = flag(distinct, "distinct")
-        _native.flat_index_items(self._handle, wanted, limit_per_sid, limit, chosen, None, offsets, truncated)
-        rows = np.empty(offsets[-1], np.int64)  # as many as there are
-        if len(rows) > 0:
-            _native.flat_index_items(
-                self._handle, wanted, limit_per_sid, len(rows), chosen, rows, offsets, truncated
-            )
-        return rows, offsets, bool(truncated[0])
+        items = _native.flat_index_items
+        return item_rows_of(items, self._handle, ordinals, limit_per_sid, limit, flag(distinct, "distinct"))
 
     def item_ordinals(self, item_rows: Any) -> np.ndarray:
         """The ordinals ``[n]`` of item rows."""
@@ -140,3 +134,16 @@ class Lookups(Handle):
             raise InvalidArgument(f"item is {item}, expected an id of 64 bits, {'un' if lowest == 0 else ''}signed")
         bits = number - 2**64 if number >= 2**63 else number
         return int(_native.flat_index_find_item(self._handle, bits, None, from_item_row))
+
+
+def item_rows_of(
+    items: Callable[..., None], handle: Any, ordinals: Any, limit_per_sid: int, limit: int, distinct: bool
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """By the native function of an index or of a constraint."""
+    wanted = vector(ordinals, np.int64, "ordinals")
+    offsets, truncated = np.empty(len(wanted) + 1, np.int64), np.empty(1, np.int32)
+    items(handle, wanted, limit_per_sid, limit, distinct, None, offsets, truncated)
+    rows = np.empty(offsets[-1], np.int64)  # as many as there are
+    if len(rows) > 0:
+        items(handle, wanted, limit_per_sid, len(rows), distinct, rows, offsets, truncated)
+    return rows, offsets, bool(truncated[0])

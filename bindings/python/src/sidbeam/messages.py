@@ -89,6 +89,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
         (r"^(data lies at .*, expected a multiple of \d+), or residency COPY", r"\1, or copy=True"),
         (r"^request\.positions is (\d+), expected", r"tokens has \1 positions, expected"),
         (r"(: not a sidbeam index, which begins with .*)", r"\1: Index.from_file reads catalogues"),
+        (r"^filters\[1\] is of another index, expected that of filters\[0\]", "the second filter is of another index"),
         (r"(^|^\w+: )tensor\.", r"\1"),
         (r"\bvocabulary\.levels is (\d+), expected (\d+)", r"vocabulary has offsets of \1 levels, expected \2"),
         (
@@ -138,7 +139,7 @@ _RULES: tuple[tuple[re.Pattern[str], _Replacement], ...] = tuple(
         (r"\bSIDBEAM_([A-Z]+)_\*", lambda match: f"a member of sidbeam.{_FAMILIES.get(match[1], 'enums')}"),
         (
             r"\bSIDBEAM_(?:KIND|MODE|NORMALIZE|STRATEGY|ID|COLLISIONS|RESIDENCY|VERIFY|DEVICE|WEIGHTS|HIDDEN|SPECULATE"
-            r"|DRAFT_VERIFY|DRAFT_INPUT|DRAFT_TRANSITION|DTYPE|LOG)_(\w+)",
+            r"|DRAFT_VERIFY|DRAFT_INPUT|DRAFT_TRANSITION|DTYPE|LOG|ROWS|TERM|FILTER|ATTRIBUTE)_(\w+)",
             lambda match: f'"{match[1].lower()}"',
         ),
         (r"\bSIDBEAM_(?!CATALOGUES|CUDA_|RUNNER_CUDA_)([A-Z0-9_]+)", lambda match: f'"{match[1].lower()}"'),

@@ -8,7 +8,8 @@ import numpy as np
 
 from .beams import Items
 from .errors import BadState
-from .index import Constraint, ConstraintLike, Index
+from .constraint import ConstraintLike, index_of, is_constraint
+from .lookups import Lookups
 
 
 class Recommendation(NamedTuple):
@@ -21,10 +22,10 @@ class Recommendation(NamedTuple):
 class Under:
     """What each slot of a session runs under, which knows the items."""
 
-    __slots__ = ("_of_slots", "_others", "_usual")
+    __slots__ = ("_of_slots", "_others", "usual")
 
     def __init__(self, usual: ConstraintLike, slots: int) -> None:
-        self._usual = usual
+        self.usual = usual
         self._of_slots = [usual] * int(slots)
         self._others = False  # whether a start has brought constraints of its own
 
@@ -33,10 +34,10 @@ class Under:
         if constraints is None and not self._others:
             return
         self._others = True
-        several = not (constraints is None or isinstance(constraints, (Index, Constraint)))
+        several = not (constraints is None or is_constraint(constraints))
         for i, slot in enumerate(range(len(self._of_slots)) if slots is None else slots.tolist()):
             given = constraints[i] if several else constraints
-            self._of_slots[slot] = self._usual if given is None else given
+            self._of_slots[slot] = self.usual if given is None else given
 
     def recommendations(
         self, items: Items, scores: np.ndarray, slots: Optional[np.ndarray]
@@ -45,14 +46,14 @@ class Under:
         numbers = range(len(self._of_slots)) if slots is None else slots.tolist()
         return [_of_slot(self._index(slot), items, scores[slot], i) for i, slot in enumerate(numbers)]
 
-    def _index(self, slot: int) -> Index:
-        held = self._of_slots[slot]
-        if not isinstance(held, Index):
-            raise BadState(f"slot {slot} ran under a Constraint, expected an Index, which knows the items")
-        return held
+    def _index(self, slot: int) -> Lookups:
+        index = index_of(self._of_slots[slot])
+        if index is None:
+            raise BadState(f"slot {slot} ran under a Constraint whose Index is gone, which knew the items")
+        return index
 
 
-def _of_slot(index: Index, items: Items, scores: np.ndarray, place: int) -> list[Recommendation]:
+def _of_slot(index: Lookups, items: Items, scores: np.ndarray, place: int) -> list[Recommendation]:
     """Those of the slot at a place in ``items``, beam after beam, and by priority within one."""
     rows = items.item_rows_of(place)
     beams = np.repeat(np.arange(len(scores)), np.diff(items.offsets[place]))

@@ -14,12 +14,13 @@ import numpy as np
 from . import _native
 from .arrays import host, is_one, vector
 from .checks import flag, function, instance, integer
+from .constraint import ConstraintLike, constraint_of, constraint_under
 from .draft import DraftHead
 from .enums import Mode, Normalization, Speculate, Strategy, member
 from .errors import BadState, InvalidArgument, SidbeamError
+from .filters import Filter
 from .handle import Handle
 from .hidden import HiddenPath
-from .index import ConstraintLike, constraint_of
 from .model import Model
 from .runner_events import Adjust, Desk, Request
 from .runner_results import Result, RunnerStats, result_from, stats_from
@@ -194,6 +195,9 @@ class Runner(Handle):
         context: Any = None,
         seed: int = 0,
         sampling_request: int = 0,
+        filter: Optional[Filter] = None,
+        exclude: Any = None,
+        allow: Any = None,
     ) -> Result:
         """Runs one request on this thread, as soon as it is its turn and a lane is free.
 
@@ -207,12 +211,15 @@ class Runner(Handle):
         - ``context``: anything, for ``adjust``.
         - ``seed``, ``sampling_request``: keys of the random numbers of a runner that draws ("relaxed", "stochastic"):
           requests with equal pairs draw alike. Otherwise 0.
+        - ``filter``, ``exclude``, ``allow``: the rules of :class:`Constraint`, over the request's constraint; one that
+          has rules of its own takes ``exclude`` alone. The result's items are those that they allow.
 
         Raises :class:`InvalidArgument` (a token out of the vocabulary, a prompt too long, or empty where it may not be;
         a constraint of another codebook; NaN or +inf in logits), :class:`QueueFull`, :class:`DeadlineExceeded`,
         :class:`Cancelled`, :class:`BadState` (closed).
         """
         self._refuse_within("run")
+        constraint = self._under(constraint, filter, exclude, allow)
         tag, request = next(self._tags), Request(context, self._constraint if constraint is None else constraint)
         numbers = np.zeros(_native.FLAT_RESULT_COUNT, np.int64)
         self._desk.requests[tag] = request
@@ -236,6 +243,9 @@ class Runner(Handle):
         context: Any = None,
         seed: int = 0,
         sampling_request: int = 0,
+        filter: Optional[Filter] = None,
+        exclude: Any = None,
+        allow: Any = None,
     ) -> Future[Result]:
         """Takes a request, with the arguments of :meth:`run`, and returns a future of its :class:`Result`.
 
@@ -245,6 +255,7 @@ class Runner(Handle):
         Raises :class:`InvalidArgument`, :class:`QueueFull`, :class:`DeadlineExceeded` (a negative deadline),
         :class:`BadState` (closed, or without ``lane_threads``).
         """
+        constraint = self._under(constraint, filter, exclude, allow)
         future = _Future()
         future._runner = weakref.ref(self)
         held = self._constraint if constraint is None else constraint
@@ -257,6 +268,14 @@ class Runner(Handle):
             del self._desk.requests[tag]
             raise
         return future
+
+    def _under(
+        self, constraint: Optional[ConstraintLike], filter: Optional[Filter], exclude: Any, allow: Any
+    ) -> Optional[ConstraintLike]:
+        """The request's constraint, with its rules; None: the runner's own."""
+        if filter is exclude is allow is None:
+            return constraint
+        return constraint_under(self._constraint if constraint is None else constraint, filter, exclude, allow)
 
     def _arguments(
         self,

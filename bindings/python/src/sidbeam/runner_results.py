@@ -9,7 +9,8 @@ import numpy as np
 
 from . import _native, pages
 from .errors import BadState
-from .index import ConstraintLike, Index
+from .constraint import ConstraintLike, index_of
+from .lookups import Lookups
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,41 +32,42 @@ class Result:
 
     @property
     def item_rows(self) -> np.ndarray:
-        """int64: the item rows of the SIDs, by SID, then priority. The request's constraint must be an open index."""
-        return self._index.item_rows_of(self.ordinals)[0]
+        """int64: the item rows of the SIDs, by SID, then priority, that the request's rules allow."""
+        return self.constraint.item_rows_of(self.ordinals)[0]
 
     @property
     def items(self) -> np.ndarray:
-        """The ids of :attr:`item_rows`: int64, uint64, or str as objects."""
+        """The ids of :attr:`item_rows`: int64, uint64, or str as objects. The index must be open."""
         return self._index.item_ids(self.item_rows)
 
     def find_items(self, *, limit_per_sid: int = 0, limit: int = 0, distinct: bool = False) -> np.ndarray:
         """The ids of items as :attr:`items` has them, at most `limit_per_sid` of one SID and `limit` of all (0: as many
         as there are); with ``distinct`` each item once, with the best SID that has it."""
-        index = self._index
         limits = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
-        return index.item_ids(index.item_rows_of(self.ordinals, **limits)[0])
+        return self._index.item_ids(self.constraint.item_rows_of(self.ordinals, **limits)[0])
 
     @property
-    def _index(self) -> Index:
-        if not isinstance(self.constraint, Index):
-            raise BadState("the request ran under a Constraint, expected an Index, which knows the items")
-        return self.constraint
+    def _index(self) -> Lookups:
+        index = index_of(self.constraint)
+        if index is None:
+            raise BadState("the request ran under a Constraint whose Index is gone, which knew the items")
+        return index
 
     def to_pandas(self, *, distinct: bool = False) -> Any:
         """A ``pandas.DataFrame`` of a row per item, best first: ``item``, ``score``, ``sid``, ``ordinal`` and ``rank``
-        of the SID, from 0; ``distinct`` as for :meth:`find_items`. Of a request that ran under a Constraint a row per
-        SID, without ``item``."""
+        of the SID, from 0; ``distinct`` as for :meth:`find_items`. Where the index is gone, a row per SID, without
+        ``item``."""
         try:
             import pandas
         except ImportError as error:
             raise ImportError("a Result becomes a table by pandas: pip install pandas") from error
         ranks = np.arange(len(self))
         columns: dict[str, Any] = {}
-        if isinstance(self.constraint, Index):
+        index = index_of(self.constraint)
+        if index is not None:
             rows, offsets, _ = self.constraint.item_rows_of(self.ordinals, distinct=distinct)
             ranks = np.repeat(ranks, np.diff(offsets))
-            columns["item"] = self.constraint.item_ids(rows)
+            columns["item"] = index.item_ids(rows)
         sids = self._sids()
         columns |= {"score": self.scores[ranks], "sid": [sids[rank] for rank in ranks]}
         return pandas.DataFrame(columns | {"ordinal": self.ordinals[ranks], "rank": ranks})
@@ -91,10 +93,12 @@ class Result:
 
     def _names(self) -> list[str]:
         """The items of each SID, a few, where they are known."""
-        if not isinstance(self.constraint, Index) or self.constraint.closed:
+        index = index_of(self.constraint)
+        if index is None or index.closed or self.constraint.closed:
             return [""] * len(self)
-        rows = [self.constraint.item_rows(int(o)) if o >= 0 else range(0) for o in self.ordinals]
-        shown = [", ".join(map(str, self.constraint.item_ids(list(r)[:3]).tolist())) for r in rows]
+        all_rows, offsets, _ = self.constraint.item_rows_of(self.ordinals)
+        rows = np.split(all_rows, offsets[1:-1]) if len(self) else []
+        shown = [", ".join(map(str, index.item_ids(r[:3]).tolist())) for r in rows]
         return [f"{text}, .." if len(r) > 3 else text for text, r in zip(shown, rows)]
 
 

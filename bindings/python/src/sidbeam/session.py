@@ -25,10 +25,12 @@ from .beams import Beams, Items, Samples, Stats, beams_from, counters_from, stat
 from .checks import entries, flag, instance, integer
 from .enums import DType, Mode, Normalization, Strategy, member
 from .errors import InvalidArgument
+from .filters import Filter
 from .handle import Handle
-from .index import Constraint, ConstraintLike, Index, constraint_of
+from .constraint import Constraint, ConstraintLike, constraint_of, is_constraint
 from .recommendations import Recommendation, Under
 from .runtime import Runtime, runtime_or
+from .slot_rules import under_rules
 from .vocabulary import Vocabulary, native_vocabulary
 
 _step = _native.session_step
@@ -112,6 +114,9 @@ class Session(Handle):
         top_k: Any = None,
         top_p: Any = None,
         noise_scale: Any = None,
+        filter: Union[None, Filter, Sequence[Optional[Filter]]] = None,
+        exclude: Any = None,
+        allow: Any = None,
         stream: Any = None,
     ) -> Beams:
         """Starts slots (None: all) afresh, running ones too: one live beam each, at its prefix.
@@ -131,10 +136,15 @@ class Session(Handle):
         - ``top_k`` (0: none), ``top_p`` (above 0; 1: none): of mode "sample", one number or one per slot: what of the
           model's row is left, before anything is masked.
         - ``noise_scale``: of mode "stochastic", one number or one per slot; 0 is the search.
+        - ``filter``, ``exclude``, ``allow``: the rules of :class:`Constraint`, one for all slots or a list of one per
+          slot (None: none): ``exclude=seen``, or ``exclude=[seen_of_slot_0, None]``. They come to the slot's index; a
+          constraint that has rules of its own takes ``exclude`` alone.
 
         Raises :class:`InvalidArgument` and others; then no slot has changed.
         """
         chosen, count = self._chosen(slots)
+        if not (filter is exclude is allow is None):
+            constraints = under_rules(constraints, self._under.usual, count, filter, exclude, allow)
         held = self._constraints(constraints, count)
         numbers = None if held is None else np.array([0 if c is None else c._number for c in held], np.int64)
         codes, sizes, stride = None, None, 0
@@ -463,7 +473,7 @@ class Session(Handle):
     def _constraints(constraints: Any, count: int) -> Optional[list[Optional[Constraint]]]:
         if constraints is None:
             return None
-        if isinstance(constraints, (Index, Constraint)):
+        if is_constraint(constraints):
             constraints = [constraints] * count
         several = entries(constraints, "constraints", "indexes")
         expect_shape((len(several),), (count,), "constraints")
