@@ -65,16 +65,19 @@ func TestFiltersOfTermsAndTexts(t *testing.T) {
 		term sidbeam.Term
 		test func(i int64) bool
 	}{
-		"price<20":       {sidbeam.Term{Attribute: "price", Op: sidbeam.TermLess, Integers: []int64{20}}, isCheap},
-		"price in (3,5)": {sidbeam.Term{Attribute: "price", Integers: []int64{3, 5}}, func(i int64) bool { return i%11 != 0 && (i%40 == 3 || i%40 == 5) }},
-		"weight between 0.5 and 7.25": {sidbeam.Term{Attribute: "weight", Op: sidbeam.TermBetween, Numbers: []float64{0.5, 7.25}},
+		"price<20": {sidbeam.Term{Attribute: "price", Op: sidbeam.TermLess, Integers: []int64{20}}, isCheap},
+		"price in (3,5)": {sidbeam.Term{Attribute: "price", Integers: []int64{3, 5}},
+			func(i int64) bool { return i%11 != 0 && (i%40 == 3 || i%40 == 5) }},
+		"weight between 0.5 and 7.25": {
+			sidbeam.Term{Attribute: "weight", Op: sidbeam.TermBetween, Numbers: []float64{0.5, 7.25}},
 			func(i int64) bool { return i%13 != 5 && i >= 4 && i <= 58 }},
 		"not in_stock": {sidbeam.Term{Attribute: "in_stock", Bools: []bool{false}}, func(i int64) bool { return i%3 == 0 }},
 		"region in (us, ca)": {sidbeam.Term{Attribute: "region", Strings: []string{"us", "ca"}},
 			func(i int64) bool { return placed(i) && i%4 < 2 }},
 		"region=us": {sidbeam.Term{Attribute: "region", Op: sidbeam.TermEqual, Strings: []string{"us"}},
 			func(i int64) bool { return placed(i) && i%4 == 0 }},
-		"region is null": {sidbeam.Term{Attribute: "region", Op: sidbeam.TermIsNull}, func(i int64) bool { return !placed(i) }},
+		"region is null": {sidbeam.Term{Attribute: "region", Op: sidbeam.TermIsNull},
+			func(i int64) bool { return !placed(i) }},
 		"tags contains (new, gift)": {sidbeam.Term{Attribute: "tags", Strings: []string{"new", "gift"}},
 			func(i int64) bool { return i%10 != 9 && i%8&5 != 0 }},
 		"false": {sidbeam.Term{Attribute: "price", Integers: []int64{}}, func(int64) bool { return false }},
@@ -291,7 +294,8 @@ func TestSlotsHaveRulesOfTheirOwn(t *testing.T) {
 	}
 	info, err := more.Info()
 	must(t, err)
-	if !info.Rules || info.AllowedSIDs != 1 || info.AllowedItems != 1 || info.UnknownExcluded != 2 || info.UnknownAllowed != 0 {
+	if !info.Rules || info.AllowedSIDs != 1 || info.AllowedItems != 1 || info.UnknownExcluded != 2 ||
+		info.UnknownAllowed != 0 {
 		t.Errorf("%+v", info)
 	}
 	rows, offsets, truncated, err := under.ItemRowsOf([]int64{0, 1, 4}, sidbeam.ItemLimits{})
