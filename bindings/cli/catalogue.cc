@@ -70,6 +70,11 @@ void add_import_options(Command command, ImportOptions& o) {
       .add_option("--token-base", o.token_base,
                   "numbers are token ids, a range of --codes per level; the first id of level 0")
       .type_name("ID");
+  command
+      .add_option("--attributes", o.attributes,
+                  "fields or csv columns to keep as attributes of the items, such as price,region:string; types: i64, "
+                  "f32, bool, string, strings (lists; csv: separated by |); default: from the data")
+      .type_name("LIST");
   command.add_option("--quotes", o.quotes, "csv: quotes of RFC 4180, or text; auto tells them apart")
       .one_of({"auto", "rfc4180", "text"})
       .capture_default_str();
@@ -129,6 +134,7 @@ Import open_import(const ImportOptions& o, Progress& progress) {
   config.sid_columns = o.sid_columns.c_str();
   config.priority_column = o.priority_column.c_str();
   config.token_pattern = o.token_pattern.c_str();
+  config.attributes = o.attributes.c_str();
   if (!o.token_base.empty()) {
     const auto base = parse_integer<int64_t>(o.token_base);
     if (!base || *base < 0) throw UsageError("--token-base: '" + o.token_base + "', expected a token id");
@@ -156,16 +162,22 @@ Catalogue seen_of(const sidbeam_import_info& info) {
   catalogue.end_tokens = info.end_tokens;
   catalogue.families.assign(info.families, info.families + info.levels);
   catalogue.rows = info.rows;
+  constexpr const char* kTypes[] = {"", "i64", "f32", "bool", "string", "strings"};
+  for (int64_t i = 0; i < info.attribute_count; ++i)
+    catalogue.attributes.emplace_back(info.attribute_names[i], kTypes[info.attribute_types[i]]);
   return catalogue;
 }
 
 }  // namespace
 
 Json seen_json(const Catalogue& catalogue) {
+  Json attributes;
+  for (const auto& [name, type] : catalogue.attributes) attributes.add(name, type);
   return Json{{"summary", catalogue.summary},
               {"families", catalogue.families},
               {"begin_tokens", catalogue.begin_tokens},
-              {"end_tokens", catalogue.end_tokens}};
+              {"end_tokens", catalogue.end_tokens},
+              {"attributes", attributes}};
 }
 
 Catalogue load_catalogue(const ImportOptions& o, const BuildOptions& build, Progress& progress) {

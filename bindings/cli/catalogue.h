@@ -18,7 +18,7 @@ namespace cli {
 // Options of a catalogue file, as in sidbeam_import_config.
 struct ImportOptions {
   std::string input, format = "auto", ids, codes, quotes = "auto";
-  std::string item_column, sid_columns, priority_column, token_pattern, token_base;
+  std::string item_column, sid_columns, priority_column, token_pattern, token_base, attributes;
   int32_t levels = 0;
   bool variable_length = false;
 };
@@ -48,7 +48,8 @@ struct Catalogue {
   Builder builder;
   Shape shape;
   std::string format, summary, begin_tokens, end_tokens;
-  std::vector<std::string> families;  // [levels]
+  std::vector<std::string> families;                            // [levels]
+  std::vector<std::pair<std::string, std::string>> attributes;  // names and types
   int64_t rows = 0;
 };
 

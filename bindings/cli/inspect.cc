@@ -46,7 +46,7 @@ std::vector<std::pair<int64_t, int64_t>> count_items_per_sid(const sidbeam_index
 Inspection gather(const std::string& path) {
   Index opened = open_index(path);
   const sidbeam_index* const index = opened.get();
-  Inspection result{std::move(opened), path, sidbeam_index_codebook(index), index_info(index), {}, {}, {}, {}};
+  Inspection result{std::move(opened), path, sidbeam_index_codebook(index), index_info(index), {}, {}, {}, {}, {}};
   for (int64_t i = 0; i < result.info.section_count; ++i) {
     sidbeam_section_info section = SIDBEAM_SECTION_INFO_INIT;
     call(sidbeam_index_get_section, index, i, &section);
@@ -62,12 +62,13 @@ Inspection gather(const std::string& path) {
     result.mean_children.push_back(static_cast<double>(result.info.nodes[level]) / static_cast<double>(parents));
   }
   result.items_per_sid = count_items_per_sid(index, result.info);
+  result.attributes = inspect_attributes(index, result.info);
   return result;
 }
 
 Json inspection_json(const Inspection& x) {
   const sidbeam_index_info& info = x.info;
-  std::vector<Json> sections, items_per_sid;
+  std::vector<Json> sections, items_per_sid, attributes;
   Json metadata;
   for (const sidbeam_section_info& s : x.sections) {
     sections.push_back({{"kind", s.kind},
@@ -77,6 +78,7 @@ Json inspection_json(const Inspection& x) {
   }
   for (const auto& [key, value] : x.metadata) metadata.add(key, value);
   for (const auto& [items, sids] : x.items_per_sid) items_per_sid.push_back({{"items", items}, {"sids", sids}});
+  for (const InspectedAttribute& attribute : x.attributes) attributes.push_back(attribute.json());
   return Json{{"format_version", x.format_version()},
               {"verified", x.verified()},
               {"sids", info.sids},
@@ -100,6 +102,8 @@ Json inspection_json(const Inspection& x) {
               {"fingerprint", info.fingerprint},
               {"codebook", x.codebook},
               {"metadata", metadata},
+              {"attributes", attributes},
+              {"attribute_digest", info.attribute_digest},
               {"sections", sections}};
 }
 
@@ -133,13 +137,19 @@ std::string inspection_text(const Inspection& x) {
     levels.rows.push_back({std::to_string(l), with_commas(x.info.codes[l]), with_commas(x.info.nodes[l]),
                            fixed(x.mean_children[l], 2), with_commas(x.info.max_children[l])});
   }
+  Table attributes{2, {{"attribute", "type", "nulls", "distinct", "values"}}};
+  for (const InspectedAttribute& a : x.attributes) {
+    attributes.rows.push_back({a.info.name, a.type(), with_commas(a.info.nulls),
+                               a.info.distinct < 0 ? "" : with_commas(a.info.distinct), a.values()});
+  }
   Table sections{2, {{"section", "encoding", "level", "bytes", "share"}}};
   for (const sidbeam_section_info& s : x.sections) {
     const double share = 100.0 * static_cast<double>(s.bytes) / static_cast<double>(x.info.file_bytes);
     sections.rows.push_back(
         {s.kind, s.encoding, s.level < 0 ? "" : std::to_string(s.level), with_commas(s.bytes), fixed(share, 1) + "%"});
   }
-  return header_table(x) + "\n" + levels.text() + "\n" + sections.text();
+  return header_table(x) + "\n" + levels.text() + "\n" + (x.attributes.empty() ? "" : attributes.text() + "\n") +
+         sections.text();
 }
 
 void run(const Options& o) {

@@ -8,8 +8,23 @@
 #include <vector>
 
 #include "abi.h"
+#include "json.h"
 
 namespace cli {
+
+struct InspectedAttribute {
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;  // its name is the index's
+  bool has_values = false;
+  std::vector<std::pair<std::string, int64_t>> commonest;  // of others than numbers: values, and items with them
+
+  bool has_range() const { return info.type == SIDBEAM_ATTRIBUTE_I64 || info.type == SIDBEAM_ATTRIBUTE_F32; }
+  const char* type() const;
+  std::string values() const;  // the range or the commonest, for people
+  Json json() const;
+};
+
+// One pass over the values.
+std::vector<InspectedAttribute> inspect_attributes(const sidbeam_index* index, const sidbeam_index_info& header);
 
 struct Inspection {
   Index index;  // what info borrows from
@@ -19,6 +34,7 @@ struct Inspection {
   std::vector<std::pair<std::string, std::string>> metadata;
   std::vector<double> mean_children;                       // by level; the end of a SID is not counted
   std::vector<std::pair<int64_t, int64_t>> items_per_sid;  // (items, SIDs with so many), rising
+  std::vector<InspectedAttribute> attributes;
 
   size_t levels() const { return static_cast<size_t>(info.levels); }
   std::string format_version() const {

@@ -109,6 +109,8 @@ std::string header_section(const Inspection& x) {
       {"merged pairs", with_commas(x.info.merged_pairs)}};
   if (!x.codebook.empty()) rows.emplace_back("codebook", x.codebook);
   for (const auto& [key, value] : x.metadata) rows.emplace_back("metadata " + key, value);
+  for (const InspectedAttribute& a : x.attributes)
+    rows.emplace_back(std::string("attribute ") + a.info.name + " (" + a.type() + ")", a.values());
   std::string html = "<h2>Header</h2>\n<table>\n";
   for (const auto& [name, value] : rows) {
     html += "<tr><th scope=\"row\">" + escape(name) + "</th><td>" + escape(value) + "</td></tr>\n";

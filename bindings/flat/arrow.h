@@ -26,41 +26,55 @@ static inline int fl_terminated(sidbeam_error* err, const char* name, flat_in_by
   return err->code == 0;
 }
 
+/* Splits names, each of which ends with NUL; none: 0. */
+static inline int32_t fl_names(flat_in_bytes list, const char* what, int32_t most, const char** names,
+                               sidbeam_error* err) {
+  int32_t count = 0;
+  int64_t i;
+  if (list.data == NULL || !fl_terminated(err, what, list)) return 0;
+  for (i = 0; i < list.count; i += (int64_t)strlen(list.data + i) + 1) {
+    if (count == most) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s has more than %d names", what, most);
+      return 0;
+    }
+    names[count++] = list.data + i;
+  }
+  return count;
+}
+
 /* Names end with NUL, those of `levels` each; none: NULL. `names` [SIDBEAM_MAX_LEVELS] is what the config refers to. */
 static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
                                   flat_in_bytes item, flat_in_bytes priority, const char** names,
                                   sidbeam_arrow_config* config, sidbeam_error* err) {
-  int64_t i = 0;
-  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "levels", levels) ||
-      !fl_terminated(err, "level_prefix", level_prefix) || !fl_terminated(err, "item", item) ||
-      !fl_terminated(err, "priority", priority))
+  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "level_prefix", level_prefix) ||
+      !fl_terminated(err, "item", item) || !fl_terminated(err, "priority", priority))
     return 0;
   config->sid = sid.data;
   config->level_prefix = level_prefix.data;
   config->item = item.data;
   config->priority = priority.data;
-  if (levels.data == NULL) return 1;
-  config->levels = names;
-  for (i = 0; i < levels.count; i += (int64_t)strlen(levels.data + i) + 1) {
-    if (config->level_count == SIDBEAM_MAX_LEVELS) {
-      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "levels has more than %d names", SIDBEAM_MAX_LEVELS);
-      return 0;
-    }
-    names[config->level_count++] = levels.data + i;
-  }
-  return 1;
+  config->level_count = fl_names(levels, "levels", SIDBEAM_MAX_LEVELS, names, err);
+  if (levels.data != NULL) config->levels = names;
+  return err->code == 0;
 }
 
-/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
+enum { FLAT_MOST_ATTRIBUTES = 256 };
+
+/* stream: the address of an ArrowArrayStream; attributes: names, each of which ends with NUL. Returns the number of
+ * pairs. */
 static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
                                              flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
-                                             flat_in_bytes priority, sidbeam_error* err) {
+                                             flat_in_bytes priority, flat_in_bytes attributes, int32_t all_attributes,
+                                             sidbeam_error* err) {
   sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
-  const char* names[SIDBEAM_MAX_LEVELS];
+  const char *names[SIDBEAM_MAX_LEVELS], *columns[FLAT_MOST_ATTRIBUTES];
   int64_t pairs = 0;
   void* object = NULL;
   fl_clear(err);
-  if (fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+  config.attributes = columns;
+  config.all_attributes = all_attributes;
+  config.attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, columns, err);
+  if (err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
     object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) {
     flat_arrow_release(stream);

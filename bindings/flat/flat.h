@@ -28,6 +28,8 @@
 
 #include "index.h"
 
+#include "attributes.h"
+
 #include "plan.h"
 
 #include "filter.h"

@@ -12,6 +12,7 @@ enum {
   FLAT_IMPORT_VARIABLE_LENGTH,
   FLAT_IMPORT_ID_TYPE,
   FLAT_IMPORT_CODES_FROM_DATA,
+  FLAT_IMPORT_ATTRIBUTES, /* how many */
   FLAT_IMPORT_COUNT
 };
 
@@ -26,7 +27,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
                                     const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
-                                    sidbeam_error* err) {
+                                    const char* attributes, sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
   fl_clear(err);
@@ -50,6 +51,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
   config.token_base = token_base >= 0 ? token_base : 0;
   config.quotes = quotes;
   config.text_ids = text_ids;
+  config.attributes = attributes;
   config.progress = fl_progress;
   config.progress_context = import;
   if (atomic_load(&import->object) != NULL) {
@@ -85,6 +87,7 @@ static inline void flat_import_get_info(flat_handle* import, flat_out_i64 number
     numbers.data[FLAT_IMPORT_VARIABLE_LENGTH] = info.variable_length;
     numbers.data[FLAT_IMPORT_ID_TYPE] = info.id_type;
     numbers.data[FLAT_IMPORT_CODES_FROM_DATA] = info.codes_from_data;
+    numbers.data[FLAT_IMPORT_ATTRIBUTES] = info.attribute_count;
     memcpy(codes.data, info.codes, (size_t)info.levels * sizeof(int32_t));
   }
   fl_leave(import);
@@ -110,6 +113,28 @@ static inline int64_t flat_import_text(flat_handle* import, int32_t which, flat_
       fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "which is %d, expected a text of FLAT_IMPORT_*", which);
     } else {
       length = fl_text(out, text, (int64_t)strlen(text));
+    }
+  }
+  fl_leave(import);
+  return length;
+}
+
+/* type [1]: SIDBEAM_ATTRIBUTE_* of attribute i. Copies as much of its name as fits; returns the name's length. */
+static inline int64_t flat_import_get_attribute(flat_handle* import, int64_t i, flat_out_i32 type, flat_out_bytes name,
+                                                sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  int64_t length = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, type, 1)) return 0;
+  object = fl_enter_import(import, err);
+  if (object == NULL) return 0;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK) {
+    if (i < 0 || i >= info.attribute_count) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "i is %" PRId64 ", expected less than %" PRId64, i, info.attribute_count);
+    } else {
+      type.data[0] = info.attribute_types[i];
+      length = fl_text(name, info.attribute_names[i], (int64_t)strlen(info.attribute_names[i]));
     }
   }
   fl_leave(import);

@@ -19,6 +19,10 @@ type ArrowColumns struct {
 	Priority    string
 	NoItem      bool // there is no column of items, whatever the names: the id is the pair's number
 	NoPriority  bool
+
+	// Columns that are attributes of the items; AllAttributes: all that nothing else uses.
+	Attributes    []string
+	AllAttributes bool
 }
 
 // ArrowInfo is what a table of Arrow's holds.
@@ -44,7 +48,7 @@ func (b *Builder) AddArrow(stream uintptr, columns ArrowColumns) (int64, error) 
 	}
 	f := newFailure()
 	pairs := native.Flat_builder_add_arrow(b.handle.raw(), int64(stream), names.sid, names.levels, names.levelPrefix,
-		names.item, names.priority, f.bytes())
+		names.item, names.priority, names.attributes, flag(columns.AllAttributes), f.bytes())
 	runtime.KeepAlive(b)
 	return pairs, f.done()
 }
@@ -76,13 +80,17 @@ func InspectArrow(stream uintptr, columns ArrowColumns) (*ArrowInfo, error) {
 }
 
 // arrowNames are names as C takes them: each ends with NUL, and nil is none.
-type arrowNames struct{ sid, levels, levelPrefix, item, priority []byte }
+type arrowNames struct{ sid, levels, levelPrefix, item, priority, attributes []byte }
 
 // names gives them; a stream that cannot be read for their sake is released.
 func (c *ArrowColumns) names(stream uintptr) (*arrowNames, error) {
 	err := firstError(cText("SID", c.SID), cText("LevelPrefix", c.LevelPrefix), cText("Item", c.Item),
 		cText("Priority", c.Priority))
-	var levels []byte
+	var levels, attributes []byte
+	for _, name := range c.Attributes {
+		err = firstError(err, cText("Attributes", name))
+		attributes = append(append(attributes, name...), 0)
+	}
 	for _, name := range c.Levels {
 		err = firstError(err, cText("Levels", name))
 		levels = append(append(levels, name...), 0)
@@ -95,7 +103,7 @@ func (c *ArrowColumns) names(stream uintptr) (*arrowNames, error) {
 		return nil, err
 	}
 	return &arrowNames{arrowName(c.SID, false), levels, arrowName(c.LevelPrefix, false), arrowName(c.Item, c.NoItem),
-		arrowName(c.Priority, c.NoPriority)}, nil
+		arrowName(c.Priority, c.NoPriority), attributes}, nil
 }
 
 // arrowName is nil for "", which stands for the usual names, unless there is to be no such column.

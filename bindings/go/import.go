@@ -37,6 +37,7 @@ type ImportConfig struct {
 	TokenIDs       bool    // numbers are token ids, a range of Codes per level
 	TokenBase      int64   // with TokenIDs: the first id of level 0
 	Quotes         Quotes  // of CSV
+	Attributes     string  // fields or columns that are attributes, with types or without: "price,region:string"
 }
 
 // ImportInfo is what was seen in a catalogue file.
@@ -102,7 +103,7 @@ type importFile struct{ handle *handle }
 func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool) (*importFile, error) {
 	if err := firstError(checkABI(), cText("path", path), cText("Format", c.Format), cText("IDs", c.IDs),
 		cText("ItemColumn", c.ItemColumn), cText("SIDColumns", c.SIDColumns), cText("PriorityColumn", c.PriorityColumn),
-		cText("TokenPattern", c.TokenPattern)); err != nil {
+		cText("TokenPattern", c.TokenPattern), cText("Attributes", c.Attributes)); err != nil {
 		return nil, err
 	}
 	base := int64(-1)
@@ -116,7 +117,7 @@ func openImport(ctx context.Context, path string, c ImportConfig, textIDs bool) 
 	if err := file.cancellable(ctx, func(f *failure) {
 		native.Flat_import_open(file.handle.raw(), path, saturate(c.Levels), c.Codes, flag(c.VariableLength), c.Format,
 			c.IDs, c.ItemColumn, c.SIDColumns, c.PriorityColumn, c.TokenPattern, base, int(c.Quotes), flag(textIDs),
-			f.bytes())
+			c.Attributes, f.bytes())
 	}); err != nil {
 		file.handle.close()
 		return nil, err

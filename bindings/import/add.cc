@@ -26,7 +26,11 @@ class Feeder {
         stride_(static_cast<size_t>(survey.shape.levels)),
         variable_(survey.shape.variable_length),
         id_type_(survey.id_type),
-        unsigned_(ids == IdForm::kUnsigned) {}
+        unsigned_(ids == IdForm::kUnsigned),
+        attributes_(survey.shape.attributes) {
+    for (const AttributeSpec& spec : attributes_)
+      call(sidbeam_builder_declare_attribute, builder_, spec.name.c_str(), spec.type);
+  }
 
   void add(Batch& batch) {
     const int32_t* codes = batch.codes.data();
@@ -39,15 +43,32 @@ class Feeder {
     if (id_type_ == SIDBEAM_ID_STRING) {
       if (batch.name_ends.empty()) print_ids(batch);
       batch.name_ends.insert(batch.name_ends.begin(), 0);
-      return call(sidbeam_builder_add_named, builder_, codes, lengths, rows, batch.names.data(), batch.name_ends.data(),
-                  priorities);
+      call(sidbeam_builder_add_named, builder_, codes, lengths, rows, batch.names.data(), batch.name_ends.data(),
+           priorities);
+    } else {
+      if (!batch.name_ends.empty()) parse_names(batch);
+      call(sidbeam_builder_add, builder_, codes, lengths, rows, batch.ids.empty() ? nullptr : batch.ids.data(),
+           priorities);
     }
-    if (!batch.name_ends.empty()) parse_names(batch);
-    call(sidbeam_builder_add, builder_, codes, lengths, rows, batch.ids.empty() ? nullptr : batch.ids.data(),
-         priorities);
+    for (size_t i = 0; i < attributes_.size(); ++i) set_attribute(attributes_[i], batch.attributes[i], rows);
   }
 
  private:
+  void set_attribute(const AttributeSpec& spec, AttributeValues& values, int64_t rows) {
+    sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+    values.text_ends.insert(values.text_ends.begin(), 0);
+    values.list_ends.insert(values.list_ends.begin(), 0);
+    column.name = spec.name.c_str();
+    column.valid = values.valid.data();
+    column.integers = values.integers.data();
+    column.numbers = values.numbers.data();
+    column.bools = values.bools.data();
+    column.text = values.text.data();
+    column.offsets = values.text_ends.data();
+    if (spec.type == SIDBEAM_ATTRIBUTE_STRING_LIST) column.lists = values.list_ends.data();
+    call(sidbeam_builder_set_attribute, builder_, &column, rows);
+  }
+
   const int32_t* pad(const Batch& batch) {
     padded_.assign(batch.size() * stride_, 0);
     const int32_t* from = batch.codes.data();
@@ -81,6 +102,7 @@ class Feeder {
   bool variable_;
   int32_t id_type_;
   bool unsigned_;
+  const std::vector<AttributeSpec>& attributes_;
   int64_t row_ = 0;
   std::vector<int32_t> padded_;
 };

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attribute_values.h"
 #include "family.h"
 
 namespace importer {
@@ -22,7 +23,8 @@ struct Shape {
   // [levels]; empty while they are to be found. Begin and end tokens are found with them.
   std::vector<Family> families;
   std::vector<std::string> begin, end;
-  bool framed = false;  // begin and end are known
+  bool framed = false;                    // begin and end are known
+  std::vector<AttributeSpec> attributes;  // of types that may be yet to be found
 
   // Codes of a level, as far as they are known, else 0.
   int32_t codes_of(size_t level) const {
@@ -41,12 +43,15 @@ struct Batch {
   std::string names;             // where they are text: row i has names[name_ends[i-1] .. name_ends[i])
   std::vector<int64_t> name_ends;
   std::vector<int64_t> priorities;  // [rows], or empty
+  std::vector<AttributeValues> attributes;
 
   size_t size() const { return lengths.size(); }
   // Enough to be handed on. Long SIDs and long ids make a batch of fewer rows, not of more memory.
   bool full() const {
     constexpr size_t kRows = size_t{1} << 16, kCodes = size_t{1} << 20, kNameBytes = size_t{1} << 22;
-    return size() >= kRows || codes.size() >= kCodes || names.size() >= kNameBytes;
+    size_t text = names.size();
+    for (const AttributeValues& values : attributes) text += values.text.size();
+    return size() >= kRows || codes.size() >= kCodes || text >= kNameBytes;
   }
   std::string_view name(size_t row) const;
   void add_name(std::string_view name);

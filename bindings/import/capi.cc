@@ -21,10 +21,15 @@ struct Import {
     for (const std::string& token : shape.begin) begin += (begin.empty() ? "" : " ") + token;
     for (const std::string& token : shape.end) end += (end.empty() ? "" : " ") + token;
     summary = catalogue.summary();
+    for (const AttributeSpec& spec : shape.attributes) {
+      attribute_names.push_back(spec.name.c_str());
+      attribute_types.push_back(spec.type);
+    }
   }
 
   Catalogue catalogue;
-  std::vector<const char*> families;
+  std::vector<const char*> families, attribute_names;
+  std::vector<int32_t> attribute_types;
   std::string begin, end, summary;
 };
 
@@ -110,6 +115,8 @@ Options read_config(const char* path, const sidbeam_import_config* given) {
   options.sid_columns = text_of(config.sid_columns);
   options.priority_column = text_of(config.priority_column);
   options.token_pattern = text_of(config.token_pattern);
+  options.attributes = text_of(config.attributes);
+  parse_attributes(options);  // wrong usage is reported before a file is read
   sidbeam::check_range("config.quotes", config.quotes, SIDBEAM_QUOTES_AUTO, SIDBEAM_QUOTES_TEXT);
   options.quotes = config.quotes;
   check_flag("config.text_ids", config.text_ids);
@@ -177,6 +184,9 @@ sidbeam_status sidbeam_import_get_info(const sidbeam_import* import, sidbeam_imp
     info.variable_length = survey.shape.variable_length ? 1 : 0;
     info.id_type = survey.id_type;
     info.codes_from_data = seen.catalogue.codes_from_data() ? 1 : 0;
+    info.attribute_count = static_cast<int64_t>(seen.attribute_names.size());
+    info.attribute_names = seen.attribute_names.data();
+    info.attribute_types = seen.attribute_types.data();
     sidbeam::write_struct(info, out);
   });
 }

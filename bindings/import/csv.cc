@@ -19,7 +19,7 @@ struct Columns {
   std::vector<std::string> names;  // of the first line, or "0", "1", ...
   bool named = true;
   size_t item = kNone, priority = kNone;
-  std::vector<size_t> sid;
+  std::vector<size_t> sid, attributes;
   bool per_level = false;
 };
 
@@ -58,6 +58,8 @@ class ColumnFinder {
     if (!options_.priority_column.empty()) {
       columns_.priority = found(options_.priority_column, kPriorityNames, "priority_column");
     }
+    for (const AttributeSpec& spec : parse_attributes(options_))
+      columns_.attributes.push_back(found(spec.name, {}, "attributes"));
     return columns_;
   }
 
@@ -203,6 +205,7 @@ class CsvSource final : public Source {
       if (!priority) fail_cell(columns_.priority, fields, "an integer");
       batch.priorities.push_back(*priority);
     }
+    read_attributes(batch, fields);
     learn_line();
     return true;
   }
@@ -222,7 +225,16 @@ class CsvSource final : public Source {
     return false;
   }
 
+  void read_attributes(Batch& batch, const std::vector<std::string_view>& fields) {
+    attributes_.begin();
+    for (size_t i = 0; i < attributes_.size(); ++i)
+      if (!attributes_.cell(i, fields[columns_.attributes[i]]))
+        fail_cell(columns_.attributes[i], fields, attributes_.expected(i));
+    attributes_.end(batch);
+  }
+
   void learn_line() {
+    if (!attributes_.empty()) return;  // what is read by a pattern would have none
     std::vector<Pattern::Mark> marks = text_.marks();
     if (marks.empty()) return;
     marks[columns_.item].hole = Pattern::Hole::kItem;

@@ -155,6 +155,8 @@ CatalogueFiles::CatalogueFiles(const Options& o)
     throw UsageError(o.named("item_column") + ", " + o.named("sid_columns") + ", " + o.named("priority_column") +
                      ": go with lcrec, records, jsonl, csv and npz, not " + format);
   }
+  if (!o.attributes.empty() && (known.ids || !known.columns))
+    throw UsageError(o.named("attributes") + ": go with lcrec, records, jsonl and csv, not " + format);
 }
 
 std::unique_ptr<Source> open_source(const CatalogueFiles& files, const Shape& shape) {

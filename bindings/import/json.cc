@@ -28,8 +28,10 @@ std::string shown(ondemand::value& value) {
 
 }  // namespace
 
-JsonReader::JsonReader(Sids& sids, const Options& options, std::function<void(std::string_view)> name_item)
+JsonReader::JsonReader(Sids& sids, Attributes& attributes, const Options& options,
+                       std::function<void(std::string_view)> name_item)
     : sids_(sids),
+      attributes_(attributes),
       options_(options),
       name_item_(std::move(name_item)),
       fields_{{options.item_column, !options.item_column.empty(), "item_column"},
@@ -179,6 +181,60 @@ std::string_view JsonReader::read_item(ondemand::value value) {
   return name;
 }
 
+// A list of strings; numbers are taken as they stand in the file.
+bool JsonReader::take_list(size_t i, ondemand::value& value) {
+  ondemand::array array;
+  check(value.get_array().get(array));
+  std::vector<std::string> list;
+  bool good = true;
+  for (auto element : array) {
+    ondemand::value item;
+    check(element.get(item));
+    ondemand::json_type type{};
+    check(item.type().get(type));
+    std::string_view text;
+    if (type == ondemand::json_type::string) check(item.get_string().get(text));
+    if (type == ondemand::json_type::number) text = raw_text(item);
+    good = good && (type == ondemand::json_type::string || type == ondemand::json_type::number);
+    list.emplace_back(text);
+  }
+  return good && attributes_.list(i, std::move(list));
+}
+
+bool JsonReader::take_attribute(size_t i, ondemand::value& value, ondemand::json_type type) {
+  if (type == ondemand::json_type::array) return take_list(i, value);
+  if (type == ondemand::json_type::boolean) {
+    bool truth = false;
+    check(value.get_bool().get(truth));
+    return attributes_.truth(i, truth);
+  }
+  if (type == ondemand::json_type::string) {
+    std::string_view text;
+    check(value.get_string().get(text));
+    return attributes_.text(i, text);
+  }
+  if (type != ondemand::json_type::number) return false;
+  const std::string_view raw = raw_text(value);
+  int64_t integer = 0;
+  if (value.get_int64().get(integer) == simdjson::SUCCESS) return attributes_.integer(i, integer);
+  double number = 0;
+  check(value.get_double().get(number));
+  return attributes_.number(i, number, raw);
+}
+
+void JsonReader::read_attribute(size_t i, ondemand::value value) {
+  places_.simple = false;
+  ondemand::json_type type{};
+  check(value.type().get(type));
+  if (type == ondemand::json_type::null) {
+    check_other(value);
+    return attributes_.null(i);
+  }
+  const std::string what = shown(value);
+  if (!take_attribute(i, value, type))
+    sids_.fail(in_quotes(attributes_.name(i)) + ": " + what + ", expected " + attributes_.expected(i));
+}
+
 void JsonReader::fail_field(const Field& field, const std::string& expected) const {
   sids_.fail(in_quotes(field.name) + ": expected " + expected);
 }
@@ -289,11 +345,15 @@ JsonReader::Record JsonReader::read_record(Batch& batch, ondemand::object object
         found.priority = true;
         break;
       case Role::kNearPriority:
-        found.near_priority = true;
+        found.near_priority = found.near_priority || attributes_.find(key) < 0;
         [[fallthrough]];
       default:
-        mark_value(value);
-        check_other(value);
+        if (const int attribute = attributes_.find(key); attribute >= 0) {
+          read_attribute(static_cast<size_t>(attribute), value);
+        } else {
+          mark_value(value);
+          check_other(value);
+        }
     }
   }
   check_keys();

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attributes.h"
 #include "fields.h"
 #include "sids.h"
 #include "source.h"
@@ -22,7 +23,8 @@ namespace ondemand = simdjson::ondemand;
 class JsonReader {
  public:
   // `name_item` is told a record's item as soon as it is known.
-  JsonReader(Sids& sids, const Options& options, std::function<void(std::string_view)> name_item);
+  JsonReader(Sids& sids, Attributes& attributes, const Options& options,
+             std::function<void(std::string_view)> name_item);
 
   // The SIDs of an item: a list or a string of tokens or numbers, a number, or a list of such.
   void read_sids(Batch& batch, ondemand::value value);
@@ -81,6 +83,9 @@ class JsonReader {
   bool is_several(std::string_view first);
   void read_number(Batch& batch, ondemand::value& value);
   std::string_view read_item(ondemand::value value);
+  void read_attribute(size_t i, ondemand::value value);
+  bool take_attribute(size_t i, ondemand::value& value, ondemand::json_type type);
+  bool take_list(size_t i, ondemand::value& value);
   int64_t read_priority(ondemand::value value);
   void check_found(const Found& found) const;
   [[noreturn]] void fail_unclear(std::string_view text) const;
@@ -88,6 +93,7 @@ class JsonReader {
   [[noreturn]] void fail_field(const Field& field, const std::string& expected) const;
 
   Sids& sids_;
+  Attributes& attributes_;
   const Options& options_;
   std::function<void(std::string_view)> name_item_;
   Fields fields_;

@@ -20,6 +20,7 @@ size_t JsonSource::read_pattern(Batch& batch, std::string_view text) {
 
 ondemand::object JsonSource::parse(std::string_view text) {
   reader_.begin_places();
+  attributes_.begin();
   reader_.check(parser_.iterate(text.data(), text.size(), text.size() + TextReader::kPadding).get(document_));
   ondemand::object object;
   if (const auto error = document_.get_object().get(object)) {
@@ -38,8 +39,10 @@ void JsonSource::end_json(Batch& batch, const JsonReader::Record& record, std::s
   name_item(record.item);
   end_record(batch, record.item);
   batch.priorities.resize(batch.size(), record.priority);
+  attributes_.end(batch);
   const JsonReader::Places& places = reader_.places();
-  if (places.simple) learn(text, places.marks, places.sid, places.whole);
+  // A record that is read by a pattern would have no attributes.
+  if (places.simple && attributes_.empty()) learn(text, places.marks, places.sid, places.whole);
 }
 
 bool JsonPartsSource::read_record(Batch& batch) {

@@ -11,7 +11,8 @@ namespace importer {
 class JsonSource : public Source {
  public:
   JsonSource(const CatalogueFiles& files, const Shape& shape)
-      : Source(files, shape), reader_(sids_, options_, [this](std::string_view item) { name_item(item); }) {}
+      : Source(files, shape),
+        reader_(sids_, attributes_, options_, [this](std::string_view item) { name_item(item); }) {}
   IdForm id_form() const override { return IdForm::kText; }
   std::string id_field() const override { return reader_.id_field(); }
   int64_t total() const override { return file_.size(); }

@@ -13,7 +13,7 @@
 namespace importer {
 
 struct Options {
-  std::string input, format, ids, item_column, sid_columns, priority_column, token_pattern;
+  std::string input, format, ids, item_column, sid_columns, priority_column, token_pattern, attributes;
   Shape shape;  // as far as it is given
   int32_t quotes = SIDBEAM_QUOTES_AUTO;
   bool text_ids = false;

@@ -25,10 +25,15 @@ void Batch::clear() {
   names.clear();
   name_ends.clear();
   priorities.clear();
+  for (AttributeValues& values : attributes) values.clear();
 }
 
 Source::Source(const CatalogueFiles& files, const Shape& shape)
-    : options_(files.options), file_(files.input), shape_(shape), sids_(shape_, files.options, *this) {}
+    : options_(files.options),
+      file_(files.input),
+      shape_(shape),
+      sids_(shape_, files.options, *this),
+      attributes_(shape_.attributes) {}
 
 bool Source::next(Batch& batch) {
   batch.clear();

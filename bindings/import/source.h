@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "attributes.h"
 #include "batch.h"
 #include "ids_text.h"
 #include "options.h"
@@ -49,6 +50,7 @@ class Source : public Where {
   virtual int64_t done() const = 0;
   virtual int64_t total() const = 0;
   const Sids& sids() const { return sids_; }
+  const Attributes& attributes() const { return attributes_; }
   std::string row() const override;
 
  protected:
@@ -80,6 +82,7 @@ class Source : public Where {
   const InputFile& file_;
   Shape shape_;
   Sids sids_;
+  Attributes attributes_;
   IdTexts texts_;
   int64_t record_ = 0;  // its number, for formats without lines
 

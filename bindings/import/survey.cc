@@ -37,6 +37,7 @@ struct IdSurvey {
 Shape given_shape(const Options& options) {
   Shape shape = options.shape;
   if (shape.levels == 0 && shape.codes.size() > 1) shape.levels = static_cast<int32_t>(shape.codes.size());
+  shape.attributes = parse_attributes(options);
   return shape;
 }
 
@@ -94,6 +95,7 @@ Survey survey_catalogue(const Options& options, const CatalogueFiles& files) {
                   ", or, if they are codes, " + options.named("codes") + " alone");
   }
   source->sids().finish(survey.shape);
+  survey.shape.attributes = source->attributes().finish(options, files.format == "csv" ? "column" : "field");
   survey.id_type = ids.type(source->id_form(), options);
   return survey;
 }

@@ -77,19 +77,28 @@ struct ArrowArrayStream {
  * string, string view, binary), of valid UTF-8. Items may come in a dictionary. Tokens as text ("<a_12>") are not read
  * here: their families and numbers are the business of the importers.
  *
+ * Attributes of the items are columns of integers, floats, bool, text (in a dictionary or not) or lists of text, which
+ * become I64, F32, BOOL, STRING and STRING_LIST. They keep their names, and are declared unless the builder has them
+ * already; integers may go into its F32. A null and NaN are null, but a null in a list is an error, and so is a number
+ * that the type cannot hold.
+ *
  * A null among the codes is an error, except behind the last code of a SID where lengths vary. (NaN counts as null.) A
  * null in the place of a SID, an item or a priority is an error. */
 typedef struct sidbeam_arrow_config {
-  uint32_t struct_size;      /* sizeof(sidbeam_arrow_config) */
-  int32_t level_count;       /* length of `levels` */
-  const char* sid;           /* the column of SIDs */
-  const char* const* levels; /* [level_count] instead: the column of each level; NULL: none are named so */
-  const char* level_prefix;  /* instead: the columns named by this and a number, which counts on from 0 or 1 */
-  const char* item;          /* the column of items; "": there is none, whatever the names */
-  const char* priority;      /* the column of priorities; "": there is none */
+  uint32_t struct_size;          /* sizeof(sidbeam_arrow_config) */
+  int32_t level_count;           /* length of `levels` */
+  const char* sid;               /* the column of SIDs */
+  const char* const* levels;     /* [level_count] instead: the column of each level; NULL: none are named so */
+  const char* level_prefix;      /* instead: the columns named by this and a number, which counts on from 0 or 1 */
+  const char* item;              /* the column of items; "": there is none, whatever the names */
+  const char* priority;          /* the column of priorities; "": there is none */
+  const char* const* attributes; /* [attribute_count] columns that are attributes; NULL: none */
+  int64_t attribute_count;
+  int32_t all_attributes; /* 1: instead, all columns that nothing else uses */
+  int32_t unused;
 } sidbeam_arrow_config;
 #define SIDBEAM_ARROW_CONFIG_INIT \
-  { (uint32_t)sizeof(sidbeam_arrow_config), 0, NULL, NULL, NULL, NULL, NULL }
+  { (uint32_t)sizeof(sidbeam_arrow_config), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0 }
 
 /* What a stream holds, by sidbeam_arrow_inspect(). */
 typedef struct sidbeam_arrow_info {

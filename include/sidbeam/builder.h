@@ -124,8 +124,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_add_named(sidbeam_b
     const int32_t* lengths, int64_t count, const char* id_bytes, const int64_t* id_offsets, const int64_t* priorities,
     sidbeam_error* err);
 /* Declares an attribute of the items, SIDBEAM_ATTRIBUTE_*, before the first add; in any order, up to 256. A name has 1
- * to 128 bytes of UTF-8 without control characters.
- * Errors: INVALID_ARGUMENT (name, type, a name that is there already), BAD_STATE after an add. */
+ * to 128 bytes of UTF-8 without control characters. One that is declared already, of the same type, stays as it is.
+ * Errors: INVALID_ARGUMENT (name, type, a name of another type), BAD_STATE after an add. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_builder_declare_attribute(
     sidbeam_builder* builder, const char* name, int32_t type, sidbeam_error* err);
 /* Gives the rows of the last add (of any kind), which were `count`, the values of an attribute, and copies them. Rows

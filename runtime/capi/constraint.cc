@@ -13,11 +13,6 @@ using namespace sidbeam::capi;
 
 namespace {
 
-void require_trie(const sidbeam_index& index) {
-  if (!index.index.view.has_trie)
-    fail(SIDBEAM_MISSING_SECTION, "the index has no trie, which rules need: build it with SIDBEAM_KIND_TRIE");
-}
-
 void check_rules(const sidbeam_constraint_config& config) {
   if (config.filter == nullptr && config.excluded == nullptr && config.allowed == nullptr) return;
   require_trie(*config.index);

@@ -194,6 +194,7 @@ sidbeam_status sidbeam_filter_update(sidbeam_filter* filter, const sidbeam_item_
 sidbeam_status sidbeam_filter_prepare(const sidbeam_filter* filter, sidbeam_error* err) {
   return guarded(err, [&] {
     require(filter, "filter");
+    require_trie(*filter->index);
     filter->prepare();
   });
 }

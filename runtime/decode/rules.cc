@@ -133,6 +133,11 @@ int64_t find_rows(const IndexView& index, const sidbeam_item_list& list, Growing
 
 }  // namespace
 
+void require_trie(const sidbeam_index& index) {
+  if (!index.index.view.has_trie)
+    fail(SIDBEAM_MISSING_SECTION, "the index has no trie, which rules need: build it with SIDBEAM_KIND_TRIE");
+}
+
 ListedRows rows_of_items(const sidbeam_index& index, const NamedItems& items, Buffer<int64_t>* entries) {
   const IndexView& view = index.index.view;
   const Allocator& allocator = index.runtime->allocator;

@@ -11,6 +11,9 @@
 
 namespace sidbeam {
 
+// Throws where an index has no trie: rules are followed there.
+void require_trie(const sidbeam_index& index);
+
 // A caller's list, its struct read and checked; `name` is that of the argument.
 struct NamedItems {
   sidbeam_item_list list;

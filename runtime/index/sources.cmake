@@ -10,6 +10,7 @@ target_sources(sidbeam_core PRIVATE
   index/attributes/sections.cc
   index/attributes/shape.cc
   index/arrow/arrays.cc
+  index/arrow/attributes.cc
   index/arrow/columns.cc
   index/arrow/ids.cc
   index/arrow/schema.cc

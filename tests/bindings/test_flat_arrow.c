@@ -36,8 +36,9 @@ static void names_are_bytes_that_end_with_nul(void) {
   flat_handle *runtime = rig_runtime(), *builder = rig_builder(runtime), *index;
   int64_t info[FLAT_ARROW_COUNT];
   int32_t codes[SIDBEAM_MAX_LEVELS] = {0};
-  OKAY(CHECK_INT(flat_builder_add_arrow(builder, table(), none, NAMES("a\0b\0c"), none, NAMES("item"), NAMES(""), &err),
-                 6));
+  OKAY(CHECK_INT(
+      flat_builder_add_arrow(builder, table(), none, NAMES("a\0b\0c"), none, NAMES("item"), NAMES(""), none, 0, &err),
+      6));
   expect_consumed();
   OKAY(flat_arrow_inspect(table(), none, NAMES("a\0b\0c"), none, none, none, OUT_I64(info), OUT_I32(codes), &err));
   expect_consumed();
@@ -57,19 +58,19 @@ static void every_call_consumes_its_stream(void) {
   int32_t few[3];
   char many[2 * (SIDBEAM_MAX_LEVELS + 1)];
   for (size_t i = 0; i < sizeof many; ++i) many[i] = i % 2 == 0 ? 'a' : 0;
-  REFUSED(flat_builder_add_arrow(builder, table(), (flat_in_bytes){"sid", 3}, none, none, none, none, &err),
+  REFUSED(flat_builder_add_arrow(builder, table(), (flat_in_bytes){"sid", 3}, none, none, none, none, none, 0, &err),
           SIDBEAM_INVALID_ARGUMENT, "sid does not end with NUL");
   expect_consumed();
   const flat_in_bytes too_many = {many, (int64_t)sizeof many};
-  flat_builder_add_arrow(builder, table(), none, too_many, none, none, none, &err);
+  flat_builder_add_arrow(builder, table(), none, too_many, none, none, none, none, 0, &err);
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
   CHECK(strstr(err.message, "levels has more than ") != NULL);
   expect_consumed();
-  REFUSED(flat_builder_add_arrow(NULL, table(), none, none, none, none, none, &err), SIDBEAM_INVALID_ARGUMENT,
+  REFUSED(flat_builder_add_arrow(NULL, table(), none, none, none, none, none, none, 0, &err), SIDBEAM_INVALID_ARGUMENT,
           "builder is null, expected a handle of it");
   expect_consumed();
-  REFUSED(flat_builder_add_arrow(builder, table(), NAMES("x"), none, none, none, none, &err), SIDBEAM_INVALID_ARGUMENT,
-          "sid is 'x', expected one of the columns 'a', 'b', 'c', 'item'");
+  REFUSED(flat_builder_add_arrow(builder, table(), NAMES("x"), none, none, none, none, none, 0, &err),
+          SIDBEAM_INVALID_ARGUMENT, "sid is 'x', expected one of the columns 'a', 'b', 'c', 'item'");
   expect_consumed();
   flat_arrow_inspect(table(), none, none, none, none, none, OUT_I64(info), OUT_I32(few), &err);
   CHECK_INT(err.code, SIDBEAM_INVALID_ARGUMENT);
@@ -78,7 +79,7 @@ static void every_call_consumes_its_stream(void) {
   flat_arrow_release(table());
   expect_consumed();
   flat_close(builder);
-  REFUSED(flat_builder_add_arrow(builder, table(), none, none, none, none, none, &err), SIDBEAM_BAD_STATE,
+  REFUSED(flat_builder_add_arrow(builder, table(), none, none, none, none, none, none, 0, &err), SIDBEAM_BAD_STATE,
           "builder is closed");
   expect_consumed();
   flat_free(builder);

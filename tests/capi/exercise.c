@@ -91,9 +91,9 @@ static void read_attribute(exercise* e, int64_t attribute) {
 
 static void look_up_sids(exercise* e) {
   for (int64_t ordinal = 0; ordinal < e->info.sids && ordinal < MOST; ++ordinal) {
-    int32_t codes[64], length = 0;
+    int32_t codes[SIDBEAM_MAX_LEVELS], length = 0;
     int64_t lo = 0, hi = 0;
-    for (size_t l = 0; l < 64; ++l) codes[l] = UNWRITTEN;
+    for (size_t l = 0; l < SIDBEAM_MAX_LEVELS; ++l) codes[l] = UNWRITTEN;
     (void)tried(e, sidbeam_index_item_rows(e->index, ordinal, &lo, &hi, NULL));
     if (!tried(e, sidbeam_index_sid(e->index, ordinal, codes, &length, NULL))) continue;
     for (int32_t l = 0; l < length; ++l) e->broken += codes[l] == UNWRITTEN;
@@ -137,7 +137,7 @@ static sidbeam_vocabulary vocabulary_of(const exercise* e) {
 
 static void read_results(exercise* e, sidbeam_session* session) {
   int64_t ordinals[2 * BEAMS], item_rows[2 * 8], offsets[2 * (BEAMS + 1)];
-  int32_t sids[2 * BEAMS * 64], lengths[2 * BEAMS], truncated[2];
+  int32_t sids[2 * BEAMS * SIDBEAM_MAX_LEVELS], lengths[2 * BEAMS], truncated[2];
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.limit = 8;
   items.ordinals = ordinals;
@@ -384,7 +384,7 @@ static void follow_rules(exercise* e) {
 int exercise_index(sidbeam_runtime* runtime, sidbeam_index* index, uint32_t noise) {
   exercise e = {runtime, index, NULL, SIDBEAM_INDEX_INFO_INIT, NULL, 0, noise, 0, 0};
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  int32_t prefix[64] = {0}, widest = 0;
+  int32_t prefix[SIDBEAM_MAX_LEVELS] = {0}, widest = 0;
   config.index = index;
   steps_done = rows_done = draws_done = rounds_done = 0;
   if (!tried(&e, sidbeam_index_get_info(index, &e.info, NULL))) return 1;

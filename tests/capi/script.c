@@ -25,18 +25,22 @@ typedef struct script {
   sidbeam_filter* filters[4];
 } script;
 
+static const char kStrings[] = "an attribute of strings", kLists[] = "an attribute of lists of them";
+
 /* The first two pairs once more, which merge with those that are there, by a stream whose calls may fail too. */
 static sidbeam_status add_arrow(script* s) {
   const arrow_column values = numbers("", "l", 6, OF(int64_t, 2, 2, 1, 0, 1, 2));
   const arrow_column sid = lists("a column whose name is no small string", "+w:3", 2, NULL, 0, &values);
   const arrow_column item = texts("item", "u", 2, OF(int32_t, 0, 8, 11), "thirteenten");
-  const arrow_column one = batch(2, &sid, &item, NULL, NULL);
+  const arrow_column brand = texts(kStrings, "u", 2, OF(int32_t, 0, 1, 2), "ab");
+  const arrow_column one = batch(2, &sid, &item, &brand, NULL);
   const arrow_column* const batches[] = {&one};
   arrow_source source = source_of(batches, 1);
   struct ArrowArrayStream stream;
   sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
   sidbeam_arrow_info info = SIDBEAM_ARROW_INFO_INIT;
   config.sid = sid.name;
+  config.all_attributes = 1;
   arrow_export(&source, &stream);
   TRY(sidbeam_arrow_inspect(&stream, &config, NULL, &info, s->error));
   arrow_export(&source, &stream);
@@ -47,11 +51,11 @@ static sidbeam_status add_arrow(script* s) {
 static sidbeam_status set_attributes(script* s, int64_t count) {
   static const int64_t offsets[8] = {0, 1, 2, 3, 4, 5, 6, 7}, codes[7] = {1, 0, 1, 0, 0, 0, 0};
   sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
-  column.name = "an attribute of strings";
+  column.name = kStrings;
   column.text = "abcdefg";
   column.offsets = offsets;
   TRY(sidbeam_builder_set_attribute(s->builder, &column, count, s->error));
-  column.name = "an attribute of lists of them";
+  column.name = kLists;
   column.lists = offsets;
   column.codes = codes;
   column.string_count = 2;
@@ -61,9 +65,8 @@ static sidbeam_status set_attributes(script* s, int64_t count) {
 static sidbeam_status build(script* s, const catalogue* from) {
   const sidbeam_builder_config config = builder_config(from, ALL_KINDS);
   TRY(sidbeam_builder_create(s->runtime, &config, &s->builder, s->error));
-  TRY(sidbeam_builder_declare_attribute(s->builder, "an attribute of strings", SIDBEAM_ATTRIBUTE_STRING, s->error));
-  TRY(sidbeam_builder_declare_attribute(s->builder, "an attribute of lists of them", SIDBEAM_ATTRIBUTE_STRING_LIST,
-                                        s->error));
+  TRY(sidbeam_builder_declare_attribute(s->builder, kStrings, SIDBEAM_ATTRIBUTE_STRING, s->error));
+  TRY(sidbeam_builder_declare_attribute(s->builder, kLists, SIDBEAM_ATTRIBUTE_STRING_LIST, s->error));
   TRY(add_all(s->builder, from, s->error));
   TRY(set_attributes(s, from->count));
   TRY(add_arrow(s));

@@ -138,7 +138,7 @@ static void values_come_back_by_item_row(void) {
     CHECK(numbers[row] == scores[pair]);
     CHECK_OK(sidbeam_index_attribute_string(index, 0, codes[row], &text, &length, &err));
     CHECK_INT(length, two_each[pair + 1] - two_each[pair]);
-    CHECK(memcmp(text, "b1a1b1c1a1" + two_each[pair], (size_t)length) == 0);
+    CHECK(memcmp(text, &"b1a1b1c1a1"[two_each[pair]], (size_t)length) == 0);
     int64_t one = -1;
     CHECK_OK(sidbeam_index_attribute_integers(index, 1, row, 1, &one, NULL, &err));
     CHECK_INT(one, integers[row]);
@@ -197,14 +197,15 @@ static void declarations_are_checked(void) {
   CHECK_FAILS(sidbeam_builder_declare_attribute(NULL, "a", 1, &err), bad, "builder is NULL");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, NULL, 1, &err), bad, "name is NULL");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "a", 0, &err), bad,
-              "type is 0, expected SIDBEAM_ATTRIBUTE_* (1 to 5)");
+              "type is 0, expected 1 to 5: i64, f32, bool, string or string lists");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "a", 6, &err), bad, "type is 6");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "", 1, &err), bad, "the name '' is empty, expected 1 to 128");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, long_name, 1, &err), bad, "has more than 128 bytes");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "a\nb", 1, &err), bad,
               "the name 'a\\x0ab' has a control character");
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "\xff", 1, &err), bad, "is not valid UTF-8");
-  CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "tags", 1, &err), bad, "attribute 'tags' is declared twice");
+  CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "tags", 1, &err), bad,
+              "attribute 'tags' is of type string_list, and declared as i64");
   for (int i = 5; i < 256; ++i) {
     char name[16];
     snprintf(name, sizeof name, "a%d", i);
@@ -213,7 +214,8 @@ static void declarations_are_checked(void) {
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "last", 1, &err), bad, "one too many, expected at most 256");
   CHECK_OK(add_all(builder, &small, &err));
   CHECK_FAILS(sidbeam_builder_declare_attribute(builder, "late", 1, &err), SIDBEAM_BAD_STATE,
-              "6 rows were added: attributes are declared before the first");
+              "attribute 'late': 6 rows were added, and attributes are declared before the first");
+  CHECK_OK(sidbeam_builder_declare_attribute(builder, "tags", SIDBEAM_ATTRIBUTE_STRING_LIST, &err));
   sidbeam_builder_destroy(builder);
 }
 
@@ -262,6 +264,10 @@ static void values_are_checked(void) {
   column.string_count = 2;
   CHECK_FAILS(sidbeam_builder_set_attribute(builder, &column, 6, &err), bad,
               "attribute 'brand': row 2 has code 2, expected 0 to 1");
+  column.lists = two_each;
+  CHECK_FAILS(sidbeam_builder_set_attribute(builder, &column, 6, &err), bad,
+              "attribute 'brand' is of type string, and lists is given");
+  column.lists = NULL;
   column.string_count = -1;
   CHECK_FAILS(sidbeam_builder_set_attribute(builder, &column, 6, &err), bad, "string_count is -1");
   column.name = "tags";

@@ -162,6 +162,10 @@ static void rules_that_cannot_be_followed_are_refused(void) {
   config.excluded = &list;
   CHECK_FAILS(sidbeam_constraint_create(&config, &constraint, &err), SIDBEAM_MISSING_SECTION,
               "the index has no trie, which rules need: build it with SIDBEAM_KIND_TRIE");
+  sidbeam_filter* sorted_filter = make_filter(sorted, rows_of(LIST(0)));
+  CHECK_FAILS(sidbeam_filter_prepare(sorted_filter, &err), SIDBEAM_MISSING_SECTION,
+              "the index has no trie, which rules need");
+  sidbeam_filter_release(sorted_filter);
   config.index = index;
   list.count = -5;
   CHECK_FAILS(sidbeam_constraint_create(&config, &constraint, &err), SIDBEAM_INVALID_ARGUMENT,

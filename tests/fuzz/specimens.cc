@@ -29,6 +29,47 @@ sidbeam_runtime* runtime() {
   return instance.get();
 }
 
+namespace {
+
+constexpr const char* kNames[] = {"integers", "numbers", "bools", "strings", "lists"};  // by type, from 1
+
+// An attribute of each type for the rows of the builder's only add, of whose values every fifth is null.
+void set_attributes(sidbeam_builder* builder, int64_t count) {
+  const auto rows = static_cast<size_t>(count);
+  std::vector<uint8_t> valid(rows), bools(rows);
+  std::vector<int64_t> integers(rows), offsets(rows + 1), lists(rows + 1), codes;
+  std::vector<float> numbers(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    valid[i] = i % 5 != 4;
+    bools[i] = i % 3 == 0;
+    integers[i] = static_cast<int64_t>(i * i) - 9;
+    numbers[i] = static_cast<float>(i) / 4;
+    offsets[i + 1] = static_cast<int64_t>(i % 4 + i);
+    if (offsets[i + 1] < offsets[i]) offsets[i + 1] = offsets[i];
+    for (size_t k = 0; k < i % 3; ++k) codes.push_back(static_cast<int64_t>(k));
+    lists[i + 1] = static_cast<int64_t>(codes.size());
+  }
+  const std::string text(static_cast<size_t>(offsets[rows]), 'x');
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  column.integers = integers.data();
+  column.numbers = numbers.data();
+  column.bools = bools.data();
+  column.text = text.data();
+  column.offsets = offsets.data();
+  for (int32_t type = SIDBEAM_ATTRIBUTE_I64; type <= SIDBEAM_ATTRIBUTE_STRING_LIST; ++type) {
+    column.name = kNames[type - 1];
+    column.valid = type % 2 == 1 ? valid.data() : nullptr;
+    if (type == SIDBEAM_ATTRIBUTE_STRING_LIST) {
+      column.lists = lists.data();
+      column.codes = codes.data();
+      column.string_count = std::min<int64_t>(count, 3);
+    }
+    FUZZ_CHECK(sidbeam_builder_set_attribute(builder, &column, count, nullptr) == SIDBEAM_OK);
+  }
+}
+
+}  // namespace
+
 Handle<sidbeam_builder> builder_of(const Catalogue& catalogue) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = static_cast<int32_t>(catalogue.codes.size());
@@ -39,6 +80,8 @@ Handle<sidbeam_builder> builder_of(const Catalogue& catalogue) {
   sidbeam_builder* made = nullptr;
   FUZZ_CHECK(sidbeam_builder_create(runtime(), &config, &made, nullptr) == SIDBEAM_OK);
   Handle<sidbeam_builder> builder(made);
+  for (int32_t type = SIDBEAM_ATTRIBUTE_I64; catalogue.attributes && type <= SIDBEAM_ATTRIBUTE_STRING_LIST; ++type)
+    FUZZ_CHECK(sidbeam_builder_declare_attribute(made, kNames[type - 1], type, nullptr) == SIDBEAM_OK);
   const int32_t* lengths = catalogue.variable_length ? catalogue.lengths.data() : nullptr;
   sidbeam_status status = SIDBEAM_OK;
   if (catalogue.named) {
@@ -54,6 +97,7 @@ Handle<sidbeam_builder> builder_of(const Catalogue& catalogue) {
     status = sidbeam_builder_add(made, catalogue.sids.data(), lengths, catalogue.count(), nullptr, nullptr, nullptr);
   }
   FUZZ_CHECK(status == SIDBEAM_OK);
+  if (catalogue.attributes) set_attributes(made, catalogue.count());
   return builder;
 }
 
@@ -105,6 +149,8 @@ const std::vector<std::vector<uint8_t>>& specimens() {
         made.push_back(bytes_of(*catalogue));
       }
     }
+    made.push_back(bytes_of(dense));
+    dense.attributes = true;
     made.push_back(bytes_of(dense));
     // More SIDs below a prefix than a tail takes, so that it begins at level 3; ends at it, above it, and, most of
     // them, far above, where a SID that is taken for a longer one has a code that nobody wrote.

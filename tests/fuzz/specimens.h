@@ -35,6 +35,7 @@ struct Catalogue {
   int32_t kinds = SIDBEAM_KIND_TRIE;
   std::vector<int32_t> sids;     // [count, levels]
   std::vector<int32_t> lengths;  // [count]
+  bool attributes = false;       // one of each type
   int64_t count() const { return static_cast<int64_t>(lengths.size()); }
 };
 

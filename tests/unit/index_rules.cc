@@ -268,7 +268,7 @@ TEST(IndexRules, NumbersAreFoundInTheirBuckets) {
   Random random(20261202);
   for (const uint64_t universe : {uint64_t{1}, uint64_t{100}, uint64_t{1} << 20}) {
     std::set<uint64_t> numbers = {0, universe - 1};
-    for (int i = 0; i < 300; ++i)
+    for (uint64_t i = 0; i < 300; ++i)
       numbers.insert(i % 3 == 0 ? random() % universe : std::min<uint64_t>(i, universe - 1));
     std::vector<uint32_t> sorted(numbers.begin(), numbers.end()), first;
     NumberList list;

@@ -70,7 +70,7 @@ Rows joined(const std::vector<Rows>& parts) {
 
 TEST(RowSets, BitsAreTakenFromAnyOffset) {
   std::mt19937_64 random(3);
-  for (const uint64_t items : {0, 1, 7, 8, 63, 64, 65, 128, 200}) {
+  for (const uint64_t items : std::initializer_list<uint64_t>{0, 1, 7, 8, 63, 64, 65, 128, 200}) {
     for (uint64_t offset = 0; offset < 20; ++offset) {
       Bytes bytes((offset + items + 7) / 8);
       for (uint8_t& byte : bytes) byte = static_cast<uint8_t>(random());

@@ -85,7 +85,7 @@ void expect_as_judged(const Expression& expression, const std::vector<Column>& c
 
 TEST(Terms, AreWhatTheirWordsSay) {
   uint64_t seed = 1;
-  for (const size_t items : {0, 1, 63, 64, 65, 500}) {
+  for (const size_t items : std::initializer_list<size_t>{0, 1, 63, 64, 65, 500}) {
     const std::vector<Column> columns = filters::make_columns(items, ++seed);
     const Views views(columns);
     std::mt19937_64 random(seed);

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "index/arrow/attributes.h"
 #include "index/arrow/schema.h"
 #include "index/views.h"
 #include "support/error.h"
@@ -149,6 +150,33 @@ void choose_sids(const Field& batch, const sidbeam_arrow_config& config, Columns
          listed(batch).c_str());
 }
 
+// Those that are named, or all that nothing else uses.
+std::vector<int> choose_attributes(const Field& batch, const sidbeam_arrow_config& config, const Columns& columns) {
+  std::vector<int> found;
+  if (config.attribute_count < 0 || config.attribute_count > static_cast<int64_t>(kMaxAttributes))
+    fail(SIDBEAM_INVALID_ARGUMENT, "attribute_count is %lld, expected 0 to %zu",
+         static_cast<long long>(config.attribute_count), kMaxAttributes);
+  if (config.attribute_count > 0 && config.attributes == nullptr)
+    fail(SIDBEAM_INVALID_ARGUMENT, "attributes is NULL, expected %lld names",
+         static_cast<long long>(config.attribute_count));
+  if (config.attribute_count > 0 && config.all_attributes != 0)
+    fail(SIDBEAM_INVALID_ARGUMENT, "attributes are named and all are asked for, expected one of the two");
+  for (int64_t i = 0; i < config.attribute_count; ++i) {
+    if (config.attributes[i] == nullptr)
+      fail(SIDBEAM_INVALID_ARGUMENT, "attributes[%lld] is NULL, expected a name", static_cast<long long>(i));
+    found.push_back(named(batch, config.attributes[i], "an attribute's column"));
+  }
+  for (size_t i = 0; config.all_attributes != 0 && i < batch.children.size(); ++i) {
+    const auto column = static_cast<int>(i);
+    const auto& levels = columns.levels;
+    if (column != columns.sid && column != columns.item && column != columns.priority &&
+        std::find(levels.begin(), levels.end(), column) == levels.end())
+      found.push_back(column);
+  }
+  for (const int column : found) attribute_type_of(batch.children[static_cast<size_t>(column)]);
+  return found;
+}
+
 }  // namespace
 
 Columns choose_columns(const Field& batch, const sidbeam_arrow_config& config) {
@@ -160,6 +188,8 @@ Columns choose_columns(const Field& batch, const sidbeam_arrow_config& config) {
         fail(SIDBEAM_INVALID_ARGUMENT,
              "the stream is one column without a name, expected record batches where columns "
              "are named");
+    if (config.attribute_count > 0 || config.all_attributes != 0)
+      fail(SIDBEAM_INVALID_ARGUMENT, "the stream is one column without a name, expected record batches for attributes");
     columns.bare = true;
     check_sids(batch);
     return columns;
@@ -177,6 +207,7 @@ Columns choose_columns(const Field& batch, const sidbeam_arrow_config& config) {
     columns.levels.assign(1, std::exchange(columns.sid, -1));  // SIDs of one code
   if (columns.item >= 0) check_items(batch.children[static_cast<size_t>(columns.item)]);
   if (columns.priority >= 0) check_priorities(batch.children[static_cast<size_t>(columns.priority)]);
+  columns.attributes = choose_attributes(batch, config, columns);
   return columns;
 }
 

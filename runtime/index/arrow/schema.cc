@@ -32,7 +32,7 @@ constexpr Format kFormats[] = {
     {"f", Type::kF32},       {"g", Type::kF64},        {"u", Type::kText},       {"z", Type::kText},
     {"U", Type::kLargeText}, {"Z", Type::kLargeText},  {"vu", Type::kTextView},  {"vz", Type::kTextView},
     {"+l", Type::kList},     {"+L", Type::kLargeList}, {"+vl", Type::kListView}, {"+vL", Type::kLargeListView},
-    {"+s", Type::kStruct},
+    {"+s", Type::kStruct},   {"b", Type::kBool},
 };
 
 Type type_of(std::string_view format, Field& field) {

@@ -30,6 +30,7 @@ enum class Type : uint8_t {
   kLargeListView,
   kFixedList,
   kStruct,
+  kBool,  // bits
   kOther
 };
 
@@ -57,6 +58,7 @@ struct Columns {
   int sid = -1;       // lists; or, -1, one column per level
   std::vector<int> levels;
   int item = -1, priority = -1;  // -1: none
+  std::vector<int> attributes;
 };
 
 // Throws INVALID_ARGUMENT where a column is missing, ambiguous or of a type that cannot be read.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "index/arrow/attributes.h"
 #include "index/arrow/ids.h"
 #include "index/arrow/sids.h"
 #include "support/error.h"
@@ -21,7 +22,8 @@ struct Batch {
   Sids sids;
   std::optional<Items> items;
   std::optional<Numbers> priorities;
-  const Field* priority = nullptr;  // the column
+  const Field* priority = nullptr;                                 // the column
+  std::vector<std::pair<std::string, AttributeCells>> attributes;  // by name
 };
 
 // A stream whose schema has been read.
@@ -45,6 +47,10 @@ struct Source {
     batch.items = read_items(schema, columns, batch.sids, array.value);
     batch.priorities = read_priorities(schema, columns, batch.sids, array.value);
     batch.priority = column(columns.priority);
+    batch.attributes.clear();
+    for (const int attribute : columns.attributes)
+      batch.attributes.emplace_back(column(attribute)->name,
+                                    AttributeCells(*column(attribute), batch.sids, *array.value.children[attribute]));
     rows += batch.sids.rows;
     return true;
   }
@@ -113,10 +119,36 @@ void add_pairs(Catalogue& catalogue, const Batch& batch, const Pairs& from, int 
       find_bad_sid(from, {layout.levels, layout.variable_length, layout.codes});
     throw;
   }
+  for (const auto& [name, cells] : batch.attributes) {
+    AttributeColumn& to = *catalogue.attributes.find(name);
+    cells.read(from, to.type, catalogue.allocator,
+               [&](const AttributeValues& values) { to.set(values, catalogue.rows - from.count); });
+  }
+}
+
+// Declares the attributes of the stream, except those that are declared already; returns the new ones. Integers may go
+// where the builder's type is f32.
+std::vector<std::string> declare_attributes(Catalogue& catalogue, const Source& source) {
+  std::vector<std::string> declared;
+  try {
+    for (const int i : source.columns.attributes) {
+      const Field& column = *source.column(i);
+      AttributeType type = attribute_type_of(column);
+      const AttributeColumn* const known = catalogue.attributes.find(column.name);
+      if (known != nullptr && known->type == AttributeType::kF32 && type == AttributeType::kI64) type = known->type;
+      catalogue.attributes.declare(column.name.c_str(), static_cast<int32_t>(type), catalogue.rows);
+      if (known == nullptr) declared.push_back(column.name);
+    }
+  } catch (...) {
+    for (const std::string& name : declared) catalogue.attributes.remove(name);
+    throw;
+  }
+  return declared;
 }
 
 void add_batches(Catalogue& catalogue, Source& source, int threads) {
-  const bool gathers = has_lists_of_sids(source) || catalogue.id_type == IdType::kString;
+  const bool gathers =
+      has_lists_of_sids(source) || catalogue.id_type == IdType::kString || !source.columns.attributes.empty();
   Batch batch;
   while (source.next(batch)) {
     Cursor cursor;
@@ -159,10 +191,12 @@ int64_t add_arrow(Catalogue& catalogue, Stream& stream, const sidbeam_arrow_conf
   Source source(stream, config);
   check_columns(source, catalogue);
   const Catalogue::Mark before = catalogue.mark();
+  const std::vector<std::string> declared = declare_attributes(catalogue, source);
   try {
     add_batches(catalogue, source, threads);
   } catch (...) {
     catalogue.rewind(before);
+    for (const std::string& name : declared) catalogue.attributes.remove(name);
     throw;
   }
   return catalogue.rows - before.rows;

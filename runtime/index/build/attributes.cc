@@ -217,18 +217,29 @@ int64_t AttributeColumn::bytes() const {
          list_codes_.bytes();
 }
 
-void AttributeColumns::declare(const char* name, int32_t type) {
+void AttributeColumns::declare(const char* name, int32_t type, int64_t rows) {
   if (type < SIDBEAM_ATTRIBUTE_I64 || type > SIDBEAM_ATTRIBUTE_STRING_LIST)
-    fail(SIDBEAM_INVALID_ARGUMENT, "type is %d, expected SIDBEAM_ATTRIBUTE_* (1 to 5)", type);
+    fail(SIDBEAM_INVALID_ARGUMENT, "type is %d, expected 1 to 5: i64, f32, bool, string or string lists", type);
   if (const char* refused = refused_attribute_name(name); refused != nullptr)
     fail(SIDBEAM_INVALID_ARGUMENT, "the name '%.150s' %s, expected 1 to %zu bytes of UTF-8", name, refused,
          kMaxAttributeName);
-  if (find(name) != nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s' is declared twice", name);
+  if (const AttributeColumn* known = find(name); known != nullptr) {
+    if (static_cast<int32_t>(known->type) == type) return;
+    fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s' is of type %s, and declared as %s", name,
+         attribute_type_name(known->type), attribute_type_name(static_cast<AttributeType>(type)));
+  }
+  if (rows > 0)
+    fail(SIDBEAM_BAD_STATE, "attribute '%s': %lld rows were added, and attributes are declared before the first", name,
+         static_cast<ll>(rows));
   if (columns_.size() >= kMaxAttributes)
     fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s' is one too many, expected at most %zu", name, kMaxAttributes);
   columns_.emplace_back(name, static_cast<AttributeType>(type), allocator_);
   std::sort(columns_.begin(), columns_.end(),
             [](const AttributeColumn& a, const AttributeColumn& b) { return a.name < b.name; });
+}
+
+void AttributeColumns::remove(std::string_view name) {
+  std::erase_if(columns_, [&](const AttributeColumn& column) { return column.name == name; });
 }
 
 AttributeColumn* AttributeColumns::find(std::string_view name) {
@@ -256,6 +267,9 @@ void AttributeColumns::set(const sidbeam_attribute_column& column, int64_t begin
   Buffer<std::string_view> strings;
   if (has_dictionary(to->type) && count > 0) {
     const bool are_lists = to->type == AttributeType::kStringList;
+    if (!are_lists && column.lists != nullptr)
+      fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s' is of type string, and lists is given, expected NULL",
+           to->name.c_str());
     const int64_t all = are_lists ? check_lists(column, count) : count;
     if (column.codes != nullptr && column.string_count < 0)
       fail(SIDBEAM_INVALID_ARGUMENT, "attribute '%s': string_count is %lld, expected 0 or more", to->name.c_str(),

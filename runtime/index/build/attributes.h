@@ -88,7 +88,9 @@ class AttributeColumns {
  public:
   explicit AttributeColumns(const Allocator& allocator) : allocator_(allocator) {}
 
-  void declare(const char* name, int32_t type);
+  // `rows`: of the catalogue so far.
+  void declare(const char* name, int32_t type, int64_t rows);
+  void remove(std::string_view name);
   // nullptr: there is none.
   AttributeColumn* find(std::string_view name);
   // The values of a caller's struct, for rows [begin, begin + count).

@@ -251,10 +251,7 @@ int64_t Builder::add_arrow(arrow::Stream& stream, const sidbeam_arrow_config& co
 
 void Builder::declare_attribute(const char* name, int32_t type) {
   state_->check_open();
-  if (state_->catalogue.rows > 0)
-    fail(SIDBEAM_BAD_STATE, "%lld rows were added: attributes are declared before the first",
-         static_cast<ll>(state_->catalogue.rows));
-  state_->catalogue.attributes.declare(name, type);
+  state_->catalogue.attributes.declare(name, type, state_->catalogue.rows);
 }
 
 void Builder::set_attribute(const sidbeam_attribute_column& column, int64_t count) {

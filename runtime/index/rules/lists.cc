@@ -52,6 +52,7 @@ void RequestLists::merge(const NumberList* before, const Allocator& allocator) {
 // Keeps all numbers of the work, which are below `universe`.
 NumberList RequestLists::store(size_t place, uint64_t universe, const Allocator& allocator) {
   List& list = lists_[place];
+  universe = std::max<uint64_t>(universe, 1);  // a level where lengths vary may have no edges
   const int32_t width = universe <= uint64_t{1} << 32 ? 4 : 8;
   const auto count = static_cast<uint64_t>(work_.count);
   NumberList view;

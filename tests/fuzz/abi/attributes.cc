@@ -70,7 +70,7 @@ void read_strings(World& world, const Held<sidbeam_index>& index, int64_t attrib
   const char* text = nullptr;
   int64_t bytes = -1;
   const bool has_strings = info.type == SIDBEAM_ATTRIBUTE_STRING || info.type == SIDBEAM_ATTRIBUTE_STRING_LIST;
-  const int64_t code = world.in(-1, 3);
+  const int64_t code = world.in(-1, 1);
   const sidbeam_status status = ABI(index_attribute_string)(index.handle, attribute, code, &text, &bytes, nullptr);
   FUZZ_CHECK((status == SIDBEAM_OK) == (has_strings && code >= 0 && code < info.distinct));
   if (status == SIDBEAM_OK) FUZZ_CHECK(bytes >= 0 && std::string(text, static_cast<size_t>(bytes)).size() < 1000);
@@ -110,7 +110,8 @@ void declare_attribute(World& world) {
   if (world.builders.empty()) return;
   Builder& builder = world.any(world.builders);
   const int32_t fault = world.fault(4);
-  const Declared& declared = kDeclared[world.in(0, 4)];
+  const int32_t which = world.in(0, 4);
+  const Declared& declared = kDeclared[which];
   const char* name = fault == 1 ? nullptr : fault == 2 ? "" : declared.name;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
   world.expected.may_fail(SIDBEAM_INVALID_ARGUMENT);  // it may be there already
@@ -119,14 +120,16 @@ void declare_attribute(World& world) {
     return ABI(builder_declare_attribute)(fault == 3 ? nullptr : builder.handle, name, fault == 4 ? 6 : declared.type,
                                           err);
   });
-  builder.has_attributes = builder.has_attributes || status == SIDBEAM_OK;
+  if (status == SIDBEAM_OK) builder.attributes.push_back(which);
 }
 
 void set_attribute(World& world) {
   if (world.builders.empty()) return;
   Builder& builder = world.any(world.builders);
   const int32_t fault = world.fault(3);
-  const Column drawn = draw_column(world, kDeclared[world.in(0, 4)], builder.last_rows);
+  const bool known = !builder.attributes.empty() && !world.one_in(8);
+  const int32_t which = known ? world.any(builder.attributes) : world.in(0, 4);
+  const Column drawn = draw_column(world, kDeclared[which], builder.last_rows);
   sidbeam_attribute_column column = drawn.column;
   if (fault == 1) column.name = nullptr;
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);

@@ -219,6 +219,7 @@ void describe_filter(World& world) {
   const World::Filter filter = world.any(world.filters);
   const int32_t fault = world.fault(2);
   if (world.flip()) {
+    world.expected.fails_if((filter.facts->kinds & SIDBEAM_KIND_TRIE) == 0, SIDBEAM_MISSING_SECTION);
     world.attempt([&](sidbeam_error* err) { return ABI(filter_prepare)(filter.handle, err); });
   }
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);

@@ -136,9 +136,27 @@ void add_ids(const IndexFile& file, std::vector<uint64_t>& stream) {
   add(stream, ids.data(), ids.size());
 }
 
+// The digest of the attributes, whose sections are as many as their types and nulls ask for.
+void repair_digest(IndexFile& file) {
+  std::vector<uint64_t> stream = {file.items, file.attributes.size()};
+  for (const FileAttribute& attribute : file.attributes) {
+    const size_t sections = (attribute.nulls > 0 ? 1 : 0) + (attribute.type < 4 ? 1 : attribute.type - 1u);
+    if (attribute.first_section > file.sections.size() || sections > file.sections.size() - attribute.first_section)
+      return;
+    add(stream, attribute.name.data(), attribute.name.size());
+    stream.insert(stream.end(), {attribute.type, attribute.nulls});
+    for (size_t i = attribute.first_section; i < attribute.first_section + sections; ++i)
+      add(stream, file.sections[i].bytes.data(), file.sections[i].bytes.size());
+  }
+  const XXH128_hash_t hash = XXH3_128bits(stream.data(), stream.size() * sizeof(uint64_t));
+  file.digest_low = hash.low64;
+  file.digest_high = hash.high64;
+}
+
 }  // namespace
 
 void repair_fingerprint(IndexFile& file) {
+  repair_digest(file);
   if (file.levels.empty() || file.levels.size() > SIDBEAM_MAX_LEVELS || file.tail_level >= file.levels.size()) return;
   const Columns columns = columns_of(file);
   if (columns.size() != file.levels.size() || columns[0].size() != file.sids) return;

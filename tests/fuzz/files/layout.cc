@@ -47,6 +47,27 @@ void read_lists(const format::IndexHeader& from, const uint8_t* data, size_t siz
   }
 }
 
+void read_attributes(const format::Attributes& from, IndexFile& file) {
+  file.digest_low = from.digest_low();
+  file.digest_high = from.digest_high();
+  for (uint32_t i = 0; from.columns() != nullptr && i < from.columns()->size(); ++i) {
+    const format::Attribute& column = *from.columns()->Get(i);
+    file.attributes.push_back({text_of(column.name()), static_cast<uint8_t>(column.type()), column.first_section(),
+                               column.nulls(), column.codes(), column.strings(), column.least(), column.greatest(),
+                               column.least_number(), column.greatest_number()});
+  }
+}
+
+flatbuffers::Offset<format::Attributes> build_attributes(flatbuffers::FlatBufferBuilder& fbb, const IndexFile& file) {
+  if (file.attributes.empty()) return 0;
+  std::vector<flatbuffers::Offset<format::Attribute>> columns;
+  for (const FileAttribute& from : file.attributes)
+    columns.push_back(format::CreateAttribute(
+        fbb, fbb.CreateString(from.name), static_cast<format::AttributeType>(from.type), from.first_section, from.nulls,
+        from.codes, from.strings, from.least, from.greatest, from.least_number, from.greatest_number));
+  return format::CreateAttributes(fbb, fbb.CreateVector(columns), file.digest_low, file.digest_high);
+}
+
 flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& fbb, const IndexFile& file) {
   std::vector<flatbuffers::Offset<format::Level>> levels;
   for (const FileLevel& level : file.levels)
@@ -64,11 +85,12 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
   const auto level_list = fbb.CreateVector(levels);
   const auto section_list = fbb.CreateVector(sections);
   const auto metadata_list = fbb.CreateVector(metadata);
+  const auto attributes = build_attributes(fbb, file);
   return format::CreateIndexHeader(fbb, file.sids, file.items, file.merged_pairs, file.collisions,
                                    file.max_items_per_sid, file.variable_length, file.shortest, file.longest,
                                    static_cast<format::IdType>(file.id_type), file.fingerprint_low,
                                    file.fingerprint_high, codebook, file.file_bytes, level_list, section_list,
-                                   metadata_list, file.tail_level, file.hash_seed, file.own_hash_seed);
+                                   metadata_list, file.tail_level, file.hash_seed, file.own_hash_seed, attributes);
 }
 
 std::vector<uint8_t> header_of(const IndexFile& file) {
@@ -139,6 +161,7 @@ std::optional<IndexFile> parse(const uint8_t* data, size_t size) {
   file.codebook = text_of(from.codebook());
   file.file_bytes = from.file_bytes();
   read_lists(from, data, size, file);
+  if (from.attributes() != nullptr) read_attributes(*from.attributes(), file);
   return file;
 }
 

@@ -28,6 +28,15 @@ struct FileLevel {
   uint32_t max_children = 1;
 };
 
+struct FileAttribute {
+  std::string name;
+  uint8_t type = 1;
+  uint32_t first_section = 0;
+  uint64_t nulls = 0, codes = 0, strings = 0;
+  int64_t least = 0, greatest = 0;
+  float least_number = 0, greatest_number = 0;
+};
+
 struct IndexFile {
   uint32_t major = 1, minor = 2;
   uint64_t sids = 1, items = 1, merged_pairs = 0, collisions = 0, max_items_per_sid = 1;
@@ -42,6 +51,8 @@ struct IndexFile {
   std::vector<FileLevel> levels;
   std::vector<FileSection> sections;
   std::vector<std::pair<std::string, std::string>> metadata;
+  std::vector<FileAttribute> attributes;
+  uint64_t digest_low = 0, digest_high = 0;  // of the attributes
 
   FileSection* find(uint16_t kind, int level);
   const FileSection* find(uint16_t kind, int level) const { return const_cast<IndexFile*>(this)->find(kind, level); }

@@ -105,13 +105,45 @@ void change_count(IndexFile& file, Random& random) {
   }
 }
 
+void change_attribute(IndexFile& file, Random& random) {
+  if (file.attributes.empty()) {
+    file.attributes.emplace_back().name = "a";
+    file.attributes[0].nulls = random.below(2);
+    file.attributes[0].first_section = static_cast<uint32_t>(file.sections.size());
+  }
+  FileAttribute& attribute = random.pick(file.attributes);
+  switch (random.below(9)) {
+    case 0:
+      attribute.type = static_cast<uint8_t>(random.below(7));
+      return;
+    case 1:
+      return change(attribute.nulls, random);
+    case 2:
+      return change(attribute.codes, random);
+    case 3:
+      return change(attribute.strings, random);
+    case 4:
+      return change(attribute.first_section, random);
+    case 5:
+      return change(random.one_in(2) ? attribute.least : attribute.greatest, random);
+    case 6:
+      attribute.greatest_number = static_cast<float>(random.next());
+      return;
+    case 7:
+      std::swap(attribute.name, random.pick(file.attributes).name);
+      return;
+    default:
+      return change(random.one_in(2) ? file.digest_low : file.digest_high, random);
+  }
+}
+
 void change_section(IndexFile& file, Random& random) {
   if (file.sections.empty()) return;
   FileSection& section = random.pick(file.sections);
   const FileSection& other = random.pick(file.sections);
   switch (random.below(8)) {
     case 0:
-      section.kind = random.one_in(2) ? other.kind : static_cast<uint16_t>(random.below(24));
+      section.kind = random.one_in(2) ? other.kind : static_cast<uint16_t>(random.below(30));
       return;
     case 1:
       section.encoding = random.one_in(2) ? other.encoding : static_cast<uint16_t>(random.below(14));
@@ -136,7 +168,7 @@ void change_section(IndexFile& file, Random& random) {
 
 void add_unknown_section(IndexFile& file, Random& random) {
   FileSection section;
-  section.kind = static_cast<uint16_t>(random.one_in(4) ? random.below(24) : 19 + random.skewed(15));
+  section.kind = static_cast<uint16_t>(random.one_in(4) ? random.below(30) : 27 + random.skewed(15));
   section.encoding = static_cast<uint16_t>(random.below(14));
   section.level = static_cast<int16_t>(random.one_in(4) ? random.next() : random.below(80) - 1);
   section.required = random.one_in(16);
@@ -214,7 +246,7 @@ void change_depth(IndexFile& file, Random& random) {
 }  // namespace
 
 void mutate_header(IndexFile& file, Random& random) {
-  const uint64_t what = random.below(16);
+  const uint64_t what = random.below(18);
   if (what < 4) change_level(file, random);
   if (what >= 4 && what < 7) change_count(file, random);
   if (what >= 7 && what < 10) change_section(file, random);
@@ -222,7 +254,8 @@ void mutate_header(IndexFile& file, Random& random) {
   if (what == 13) change_texts(file, random);
   if (what == 14) change_depth(file, random);
   if (what == 15) change(random.one_in(2) ? file.major : file.minor, random);
-  if (what < 7 || what == 14) {
+  if (what >= 16) change_attribute(file, random);
+  if (what < 7 || what == 14 || what >= 16) {
     IndexFile agreeing = file;
     if (!random.one_in(4) && conform(agreeing, random)) file = std::move(agreeing);
   }

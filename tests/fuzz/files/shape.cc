@@ -116,6 +116,33 @@ class Wants {
   std::vector<Wanted> list_;
 };
 
+// Those of an attribute; `text`: bytes of its dictionary.
+std::vector<Wanted> sections_of(const FileAttribute& attribute, uint64_t items, uint64_t text) {
+  std::vector<Wanted> list;
+  const auto want = [&list](SectionKind kind, Encoding encoding, uint64_t count) {
+    list.push_back({kind, -1, encoding, count, false});
+  };
+  if (attribute.nulls > 0) want(SectionKind::AttributeValid, Encoding::Bits, units(items, 64));
+  if (attribute.type == 1) want(SectionKind::AttributeIntegers, Encoding::I64, items);
+  if (attribute.type == 2) want(SectionKind::AttributeNumbers, Encoding::F32, items);
+  if (attribute.type == 3) want(SectionKind::AttributeBools, Encoding::Bits, units(items, 64));
+  if (attribute.type < 4) return list;
+  if (attribute.type == 5) want(SectionKind::AttributeOffsets, position(attribute.codes), items + 1);
+  want(SectionKind::AttributeCodes, attribute.strings <= 65536 ? Encoding::U16 : Encoding::U32,
+       attribute.type == 5 ? attribute.codes : items);
+  want(SectionKind::DictionaryOffsets, Encoding::U64, attribute.strings + 1);
+  want(SectionKind::DictionaryText, Encoding::Bytes, text);
+  return list;
+}
+
+// The section of this kind that an attribute had.
+const FileSection* old_section(const IndexFile& file, const FileAttribute& attribute, SectionKind kind) {
+  for (size_t i = attribute.first_section; i < std::min<size_t>(file.sections.size(), attribute.first_section + 5u);
+       ++i)
+    if (file.sections[i].kind == static_cast<uint16_t>(kind)) return &file.sections[i];
+  return nullptr;
+}
+
 // Elements that lead somewhere: rising by little, small, or noise.
 void draw(std::vector<uint8_t>& bytes, size_t from, size_t width, Random& random) {
   const uint64_t form = random.below(4), most = 1 + random.skewed(12);
@@ -167,6 +194,7 @@ size_t element_bytes(uint16_t encoding) {
       return 2;
     case Encoding::U32:
     case Encoding::WideItemColumnTail:
+    case Encoding::F32:
       return 4;
     case Encoding::Bytes:
       return 1;
@@ -198,6 +226,18 @@ bool conform(IndexFile& file, Random& random) {
     if (total > kMostBytes) return false;
     const FileSection* old = file.find(static_cast<uint16_t>(wanted.kind), wanted.level);
     sections.push_back(section_of(wanted, old, random));
+  }
+  for (FileAttribute& attribute : file.attributes) {
+    if (attribute.strings > kMostBytes || attribute.codes > kMostBytes) return false;
+    const FileSection* text = old_section(file, attribute, SectionKind::DictionaryText);
+    const auto first = static_cast<uint32_t>(sections.size());
+    for (const Wanted& wanted :
+         sections_of(attribute, file.items, text == nullptr ? attribute.strings : text->bytes.size())) {
+      total += wanted.count * element_bytes(static_cast<uint16_t>(wanted.encoding)) + 64;
+      if (total > kMostBytes) return false;
+      sections.push_back(section_of(wanted, old_section(file, attribute, wanted.kind), random));
+    }
+    attribute.first_section = first;
   }
   for (FileSection& section : file.sections)
     if (section.kind > static_cast<uint16_t>(SectionKind::MAX)) sections.push_back(std::move(section));

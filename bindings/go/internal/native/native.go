@@ -79,8 +79,8 @@ typedef _goslice_ swig_type_49;
 typedef _goslice_ swig_type_50;
 typedef _goslice_ swig_type_51;
 typedef _goslice_ swig_type_52;
-typedef long long swig_type_53;
-typedef _goslice_ swig_type_54;
+typedef _goslice_ swig_type_53;
+typedef long long swig_type_54;
 typedef _goslice_ swig_type_55;
 typedef _goslice_ swig_type_56;
 typedef _goslice_ swig_type_57;
@@ -88,65 +88,65 @@ typedef _goslice_ swig_type_58;
 typedef _goslice_ swig_type_59;
 typedef _goslice_ swig_type_60;
 typedef _goslice_ swig_type_61;
-typedef _gostring_ swig_type_62;
-typedef _goslice_ swig_type_63;
-typedef _gostring_ swig_type_64;
+typedef _goslice_ swig_type_62;
+typedef _gostring_ swig_type_63;
+typedef _goslice_ swig_type_64;
 typedef _gostring_ swig_type_65;
 typedef _gostring_ swig_type_66;
 typedef _gostring_ swig_type_67;
 typedef _gostring_ swig_type_68;
 typedef _gostring_ swig_type_69;
-typedef long long swig_type_70;
-typedef _goslice_ swig_type_71;
-typedef _goslice_ swig_type_72;
+typedef _gostring_ swig_type_70;
+typedef long long swig_type_71;
+typedef _gostring_ swig_type_72;
 typedef _goslice_ swig_type_73;
 typedef _goslice_ swig_type_74;
-typedef long long swig_type_75;
+typedef _goslice_ swig_type_75;
 typedef _goslice_ swig_type_76;
-typedef _goslice_ swig_type_77;
+typedef long long swig_type_77;
 typedef _goslice_ swig_type_78;
 typedef _goslice_ swig_type_79;
-typedef _goslice_ swig_type_80;
+typedef long long swig_type_80;
 typedef long long swig_type_81;
 typedef _goslice_ swig_type_82;
 typedef _goslice_ swig_type_83;
-typedef _gostring_ swig_type_84;
+typedef _goslice_ swig_type_84;
 typedef _goslice_ swig_type_85;
 typedef _goslice_ swig_type_86;
-typedef long long swig_type_87;
-typedef _goslice_ swig_type_88;
-typedef _gostring_ swig_type_89;
+typedef _goslice_ swig_type_87;
+typedef long long swig_type_88;
+typedef _goslice_ swig_type_89;
 typedef _goslice_ swig_type_90;
-typedef _goslice_ swig_type_91;
+typedef _gostring_ swig_type_91;
 typedef _goslice_ swig_type_92;
 typedef _goslice_ swig_type_93;
-typedef _goslice_ swig_type_94;
+typedef long long swig_type_94;
 typedef _goslice_ swig_type_95;
-typedef _goslice_ swig_type_96;
-typedef _gostring_ swig_type_97;
+typedef _gostring_ swig_type_96;
+typedef _goslice_ swig_type_97;
 typedef _goslice_ swig_type_98;
-typedef long long swig_type_99;
+typedef _goslice_ swig_type_99;
 typedef _goslice_ swig_type_100;
 typedef _goslice_ swig_type_101;
-typedef long long swig_type_102;
+typedef _goslice_ swig_type_102;
 typedef _goslice_ swig_type_103;
-typedef _goslice_ swig_type_104;
+typedef _gostring_ swig_type_104;
 typedef _goslice_ swig_type_105;
-typedef _goslice_ swig_type_106;
-typedef long long swig_type_107;
+typedef long long swig_type_106;
+typedef _goslice_ swig_type_107;
 typedef _goslice_ swig_type_108;
-typedef _goslice_ swig_type_109;
+typedef long long swig_type_109;
 typedef _goslice_ swig_type_110;
 typedef _goslice_ swig_type_111;
-typedef long long swig_type_112;
+typedef _goslice_ swig_type_112;
 typedef _goslice_ swig_type_113;
-typedef _goslice_ swig_type_114;
+typedef long long swig_type_114;
 typedef _goslice_ swig_type_115;
 typedef _goslice_ swig_type_116;
 typedef _goslice_ swig_type_117;
 typedef _goslice_ swig_type_118;
-typedef _goslice_ swig_type_119;
-typedef long long swig_type_120;
+typedef long long swig_type_119;
+typedef _goslice_ swig_type_120;
 typedef _goslice_ swig_type_121;
 typedef _goslice_ swig_type_122;
 typedef _goslice_ swig_type_123;
@@ -158,87 +158,87 @@ typedef _goslice_ swig_type_128;
 typedef _goslice_ swig_type_129;
 typedef _goslice_ swig_type_130;
 typedef _goslice_ swig_type_131;
-typedef long long swig_type_132;
-typedef long long swig_type_133;
+typedef _goslice_ swig_type_132;
+typedef _goslice_ swig_type_133;
 typedef long long swig_type_134;
 typedef _goslice_ swig_type_135;
 typedef _goslice_ swig_type_136;
 typedef _goslice_ swig_type_137;
 typedef _goslice_ swig_type_138;
-typedef _goslice_ swig_type_139;
-typedef _goslice_ swig_type_140;
+typedef long long swig_type_139;
+typedef long long swig_type_140;
 typedef long long swig_type_141;
 typedef _goslice_ swig_type_142;
 typedef _goslice_ swig_type_143;
 typedef _goslice_ swig_type_144;
-typedef long long swig_type_145;
-typedef _goslice_ swig_type_146;
+typedef _goslice_ swig_type_145;
+typedef _gostring_ swig_type_146;
 typedef _goslice_ swig_type_147;
-typedef _goslice_ swig_type_148;
-typedef _goslice_ swig_type_149;
+typedef _gostring_ swig_type_148;
+typedef long long swig_type_149;
 typedef _goslice_ swig_type_150;
 typedef _goslice_ swig_type_151;
 typedef _goslice_ swig_type_152;
 typedef _goslice_ swig_type_153;
 typedef _goslice_ swig_type_154;
 typedef _goslice_ swig_type_155;
-typedef long long swig_type_156;
+typedef _goslice_ swig_type_156;
 typedef _goslice_ swig_type_157;
-typedef _gostring_ swig_type_158;
-typedef _goslice_ swig_type_159;
+typedef _goslice_ swig_type_158;
+typedef long long swig_type_159;
 typedef _goslice_ swig_type_160;
-typedef _goslice_ swig_type_161;
-typedef _goslice_ swig_type_162;
+typedef long long swig_type_161;
+typedef long long swig_type_162;
 typedef _goslice_ swig_type_163;
 typedef _goslice_ swig_type_164;
 typedef _goslice_ swig_type_165;
-typedef long long swig_type_166;
-typedef _goslice_ swig_type_167;
-typedef _goslice_ swig_type_168;
-typedef _goslice_ swig_type_169;
+typedef _goslice_ swig_type_166;
+typedef long long swig_type_167;
+typedef long long swig_type_168;
+typedef long long swig_type_169;
 typedef _goslice_ swig_type_170;
 typedef _goslice_ swig_type_171;
 typedef _goslice_ swig_type_172;
-typedef _goslice_ swig_type_173;
-typedef _goslice_ swig_type_174;
-typedef _goslice_ swig_type_175;
+typedef long long swig_type_173;
+typedef long long swig_type_174;
+typedef long long swig_type_175;
 typedef _goslice_ swig_type_176;
 typedef _goslice_ swig_type_177;
 typedef _goslice_ swig_type_178;
 typedef long long swig_type_179;
-typedef _goslice_ swig_type_180;
-typedef _goslice_ swig_type_181;
+typedef long long swig_type_180;
+typedef long long swig_type_181;
 typedef _goslice_ swig_type_182;
 typedef _goslice_ swig_type_183;
 typedef _goslice_ swig_type_184;
 typedef _goslice_ swig_type_185;
-typedef _goslice_ swig_type_186;
-typedef _goslice_ swig_type_187;
-typedef _goslice_ swig_type_188;
-typedef _goslice_ swig_type_189;
+typedef long long swig_type_186;
+typedef long long swig_type_187;
+typedef long long swig_type_188;
+typedef long long swig_type_189;
 typedef _goslice_ swig_type_190;
 typedef _goslice_ swig_type_191;
 typedef _goslice_ swig_type_192;
 typedef _goslice_ swig_type_193;
 typedef _goslice_ swig_type_194;
-typedef _goslice_ swig_type_195;
+typedef long long swig_type_195;
 typedef _goslice_ swig_type_196;
 typedef _goslice_ swig_type_197;
-typedef long long swig_type_198;
+typedef _goslice_ swig_type_198;
 typedef long long swig_type_199;
 typedef _goslice_ swig_type_200;
 typedef _goslice_ swig_type_201;
 typedef _goslice_ swig_type_202;
 typedef _goslice_ swig_type_203;
-typedef long long swig_type_204;
+typedef _goslice_ swig_type_204;
 typedef _goslice_ swig_type_205;
 typedef _goslice_ swig_type_206;
 typedef _goslice_ swig_type_207;
-typedef long long swig_type_208;
-typedef long long swig_type_209;
-typedef _goslice_ swig_type_210;
+typedef _goslice_ swig_type_208;
+typedef _goslice_ swig_type_209;
+typedef long long swig_type_210;
 typedef _goslice_ swig_type_211;
-typedef _goslice_ swig_type_212;
+typedef _gostring_ swig_type_212;
 typedef _goslice_ swig_type_213;
 typedef _goslice_ swig_type_214;
 typedef _goslice_ swig_type_215;
@@ -246,15 +246,15 @@ typedef _goslice_ swig_type_216;
 typedef _goslice_ swig_type_217;
 typedef _goslice_ swig_type_218;
 typedef _goslice_ swig_type_219;
-typedef _goslice_ swig_type_220;
-typedef long long swig_type_221;
+typedef long long swig_type_220;
+typedef _goslice_ swig_type_221;
 typedef _goslice_ swig_type_222;
 typedef _goslice_ swig_type_223;
 typedef _goslice_ swig_type_224;
-typedef long long swig_type_225;
-typedef long long swig_type_226;
+typedef _goslice_ swig_type_225;
+typedef _goslice_ swig_type_226;
 typedef _goslice_ swig_type_227;
-typedef long long swig_type_228;
+typedef _goslice_ swig_type_228;
 typedef _goslice_ swig_type_229;
 typedef _goslice_ swig_type_230;
 typedef _goslice_ swig_type_231;
@@ -262,806 +262,878 @@ typedef _goslice_ swig_type_232;
 typedef long long swig_type_233;
 typedef _goslice_ swig_type_234;
 typedef _goslice_ swig_type_235;
-typedef long long swig_type_236;
+typedef _goslice_ swig_type_236;
 typedef _goslice_ swig_type_237;
 typedef _goslice_ swig_type_238;
 typedef _goslice_ swig_type_239;
 typedef _goslice_ swig_type_240;
-typedef long long swig_type_241;
+typedef _goslice_ swig_type_241;
 typedef _goslice_ swig_type_242;
 typedef _goslice_ swig_type_243;
-typedef long long swig_type_244;
+typedef _goslice_ swig_type_244;
 typedef _goslice_ swig_type_245;
 typedef _goslice_ swig_type_246;
 typedef _goslice_ swig_type_247;
-typedef long long swig_type_248;
+typedef _goslice_ swig_type_248;
 typedef _goslice_ swig_type_249;
 typedef _goslice_ swig_type_250;
 typedef _goslice_ swig_type_251;
-typedef _goslice_ swig_type_252;
-typedef _goslice_ swig_type_253;
+typedef long long swig_type_252;
+typedef long long swig_type_253;
 typedef _goslice_ swig_type_254;
-typedef long long swig_type_255;
-typedef long long swig_type_256;
-typedef long long swig_type_257;
+typedef _goslice_ swig_type_255;
+typedef _goslice_ swig_type_256;
+typedef _goslice_ swig_type_257;
 typedef long long swig_type_258;
-typedef long long swig_type_259;
-typedef long long swig_type_260;
+typedef _goslice_ swig_type_259;
+typedef _goslice_ swig_type_260;
 typedef _goslice_ swig_type_261;
-typedef _goslice_ swig_type_262;
-typedef _goslice_ swig_type_263;
+typedef long long swig_type_262;
+typedef long long swig_type_263;
 typedef _goslice_ swig_type_264;
-typedef long long swig_type_265;
+typedef _goslice_ swig_type_265;
 typedef _goslice_ swig_type_266;
-typedef long long swig_type_267;
+typedef _goslice_ swig_type_267;
 typedef _goslice_ swig_type_268;
-typedef long long swig_type_269;
+typedef _goslice_ swig_type_269;
 typedef _goslice_ swig_type_270;
 typedef _goslice_ swig_type_271;
 typedef _goslice_ swig_type_272;
 typedef _goslice_ swig_type_273;
 typedef _goslice_ swig_type_274;
-typedef _goslice_ swig_type_275;
-typedef long long swig_type_276;
+typedef long long swig_type_275;
+typedef _goslice_ swig_type_276;
 typedef _goslice_ swig_type_277;
 typedef _goslice_ swig_type_278;
 typedef long long swig_type_279;
 typedef long long swig_type_280;
-typedef long long swig_type_281;
-typedef _goslice_ swig_type_282;
+typedef _goslice_ swig_type_281;
+typedef long long swig_type_282;
 typedef _goslice_ swig_type_283;
 typedef _goslice_ swig_type_284;
 typedef _goslice_ swig_type_285;
 typedef _goslice_ swig_type_286;
-typedef _goslice_ swig_type_287;
-typedef long long swig_type_288;
+typedef long long swig_type_287;
+typedef _goslice_ swig_type_288;
 typedef _goslice_ swig_type_289;
-typedef _goslice_ swig_type_290;
-typedef long long swig_type_291;
-typedef long long swig_type_292;
+typedef long long swig_type_290;
+typedef _goslice_ swig_type_291;
+typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
 typedef _goslice_ swig_type_294;
-typedef _goslice_ swig_type_295;
-typedef long long swig_type_296;
+typedef long long swig_type_295;
+typedef _goslice_ swig_type_296;
 typedef _goslice_ swig_type_297;
-typedef _goslice_ swig_type_298;
+typedef long long swig_type_298;
 typedef _goslice_ swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
-typedef _goslice_ swig_type_302;
+typedef long long swig_type_302;
 typedef _goslice_ swig_type_303;
-typedef long long swig_type_304;
+typedef _goslice_ swig_type_304;
 typedef _goslice_ swig_type_305;
 typedef _goslice_ swig_type_306;
 typedef _goslice_ swig_type_307;
-typedef long long swig_type_308;
-typedef _goslice_ swig_type_309;
+typedef _goslice_ swig_type_308;
+typedef long long swig_type_309;
 typedef long long swig_type_310;
-typedef _goslice_ swig_type_311;
+typedef long long swig_type_311;
 typedef long long swig_type_312;
-typedef _goslice_ swig_type_313;
-typedef _goslice_ swig_type_314;
+typedef long long swig_type_313;
+typedef long long swig_type_314;
 typedef _goslice_ swig_type_315;
 typedef _goslice_ swig_type_316;
 typedef _goslice_ swig_type_317;
-typedef long long swig_type_318;
-typedef _goslice_ swig_type_319;
-typedef long long swig_type_320;
-typedef _goslice_ swig_type_321;
+typedef _goslice_ swig_type_318;
+typedef long long swig_type_319;
+typedef _goslice_ swig_type_320;
+typedef long long swig_type_321;
 typedef _goslice_ swig_type_322;
-typedef _goslice_ swig_type_323;
+typedef long long swig_type_323;
 typedef _goslice_ swig_type_324;
-typedef long long swig_type_325;
-typedef long long swig_type_326;
-typedef long long swig_type_327;
-typedef long long swig_type_328;
-typedef long long swig_type_329;
-typedef _goslice_ swig_type_330;
+typedef _goslice_ swig_type_325;
+typedef _goslice_ swig_type_326;
+typedef _goslice_ swig_type_327;
+typedef _goslice_ swig_type_328;
+typedef _goslice_ swig_type_329;
+typedef long long swig_type_330;
 typedef _goslice_ swig_type_331;
 typedef _goslice_ swig_type_332;
 typedef long long swig_type_333;
 typedef long long swig_type_334;
-typedef _goslice_ swig_type_335;
-typedef long long swig_type_336;
+typedef long long swig_type_335;
+typedef _goslice_ swig_type_336;
 typedef _goslice_ swig_type_337;
 typedef _goslice_ swig_type_338;
 typedef _goslice_ swig_type_339;
 typedef _goslice_ swig_type_340;
-typedef long long swig_type_341;
+typedef _goslice_ swig_type_341;
 typedef long long swig_type_342;
-typedef long long swig_type_343;
-typedef long long swig_type_344;
-typedef _goslice_ swig_type_345;
-typedef _goslice_ swig_type_346;
+typedef _goslice_ swig_type_343;
+typedef _goslice_ swig_type_344;
+typedef long long swig_type_345;
+typedef long long swig_type_346;
 typedef _goslice_ swig_type_347;
-typedef long long swig_type_348;
+typedef _goslice_ swig_type_348;
 typedef _goslice_ swig_type_349;
-typedef _goslice_ swig_type_350;
+typedef long long swig_type_350;
 typedef _goslice_ swig_type_351;
 typedef _goslice_ swig_type_352;
-typedef long long swig_type_353;
-typedef long long swig_type_354;
-typedef long long swig_type_355;
-typedef long long swig_type_356;
+typedef _goslice_ swig_type_353;
+typedef _goslice_ swig_type_354;
+typedef _goslice_ swig_type_355;
+typedef _goslice_ swig_type_356;
 typedef _goslice_ swig_type_357;
-typedef _goslice_ swig_type_358;
+typedef long long swig_type_358;
 typedef _goslice_ swig_type_359;
 typedef _goslice_ swig_type_360;
 typedef _goslice_ swig_type_361;
-typedef _goslice_ swig_type_362;
+typedef long long swig_type_362;
 typedef _goslice_ swig_type_363;
-typedef _goslice_ swig_type_364;
+typedef long long swig_type_364;
 typedef _goslice_ swig_type_365;
-typedef _goslice_ swig_type_366;
-typedef long long swig_type_367;
+typedef long long swig_type_366;
+typedef _goslice_ swig_type_367;
 typedef _goslice_ swig_type_368;
-typedef long long swig_type_369;
-typedef long long swig_type_370;
+typedef _goslice_ swig_type_369;
+typedef _goslice_ swig_type_370;
 typedef _goslice_ swig_type_371;
 typedef long long swig_type_372;
 typedef _goslice_ swig_type_373;
-typedef _goslice_ swig_type_374;
-typedef long long swig_type_375;
+typedef long long swig_type_374;
+typedef _goslice_ swig_type_375;
 typedef _goslice_ swig_type_376;
 typedef _goslice_ swig_type_377;
 typedef _goslice_ swig_type_378;
-typedef _goslice_ swig_type_379;
-typedef _goslice_ swig_type_380;
-typedef _goslice_ swig_type_381;
-typedef _goslice_ swig_type_382;
-typedef _goslice_ swig_type_383;
+typedef long long swig_type_379;
+typedef long long swig_type_380;
+typedef long long swig_type_381;
+typedef long long swig_type_382;
+typedef long long swig_type_383;
 typedef _goslice_ swig_type_384;
 typedef _goslice_ swig_type_385;
 typedef _goslice_ swig_type_386;
-typedef _goslice_ swig_type_387;
-typedef _goslice_ swig_type_388;
+typedef long long swig_type_387;
+typedef long long swig_type_388;
 typedef _goslice_ swig_type_389;
-typedef _goslice_ swig_type_390;
-typedef long long swig_type_391;
+typedef long long swig_type_390;
+typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
-typedef long long swig_type_393;
+typedef _goslice_ swig_type_393;
 typedef _goslice_ swig_type_394;
-typedef _goslice_ swig_type_395;
-typedef _goslice_ swig_type_396;
-typedef _goslice_ swig_type_397;
-typedef _gostring_ swig_type_398;
-typedef _gostring_ swig_type_399;
+typedef long long swig_type_395;
+typedef long long swig_type_396;
+typedef long long swig_type_397;
+typedef long long swig_type_398;
+typedef _goslice_ swig_type_399;
 typedef _goslice_ swig_type_400;
 typedef _goslice_ swig_type_401;
-typedef _goslice_ swig_type_402;
+typedef long long swig_type_402;
 typedef _goslice_ swig_type_403;
 typedef _goslice_ swig_type_404;
 typedef _goslice_ swig_type_405;
 typedef _goslice_ swig_type_406;
-typedef _goslice_ swig_type_407;
+typedef long long swig_type_407;
 typedef long long swig_type_408;
-typedef _goslice_ swig_type_409;
-typedef _goslice_ swig_type_410;
+typedef long long swig_type_409;
+typedef long long swig_type_410;
 typedef _goslice_ swig_type_411;
 typedef _goslice_ swig_type_412;
-typedef long long swig_type_413;
+typedef _goslice_ swig_type_413;
 typedef _goslice_ swig_type_414;
 typedef _goslice_ swig_type_415;
-typedef long long swig_type_416;
-typedef long long swig_type_417;
-typedef long long swig_type_418;
+typedef _goslice_ swig_type_416;
+typedef _goslice_ swig_type_417;
+typedef _goslice_ swig_type_418;
 typedef _goslice_ swig_type_419;
 typedef _goslice_ swig_type_420;
 typedef long long swig_type_421;
-typedef long long swig_type_422;
-typedef _goslice_ swig_type_423;
-typedef _goslice_ swig_type_424;
-typedef long long swig_type_425;
+typedef _goslice_ swig_type_422;
+typedef long long swig_type_423;
+typedef long long swig_type_424;
+typedef _goslice_ swig_type_425;
 typedef long long swig_type_426;
-typedef long long swig_type_427;
+typedef _goslice_ swig_type_427;
 typedef _goslice_ swig_type_428;
 typedef long long swig_type_429;
 typedef _goslice_ swig_type_430;
-typedef long long swig_type_431;
+typedef _goslice_ swig_type_431;
 typedef _goslice_ swig_type_432;
 typedef _goslice_ swig_type_433;
 typedef _goslice_ swig_type_434;
 typedef _goslice_ swig_type_435;
-typedef _gostring_ swig_type_436;
+typedef _goslice_ swig_type_436;
 typedef _goslice_ swig_type_437;
-typedef long long swig_type_438;
+typedef _goslice_ swig_type_438;
 typedef _goslice_ swig_type_439;
 typedef _goslice_ swig_type_440;
 typedef _goslice_ swig_type_441;
 typedef _goslice_ swig_type_442;
-typedef _gostring_ swig_type_443;
+typedef _goslice_ swig_type_443;
 typedef _goslice_ swig_type_444;
-typedef _goslice_ swig_type_445;
+typedef long long swig_type_445;
 typedef _goslice_ swig_type_446;
-typedef _goslice_ swig_type_447;
-typedef _gostring_ swig_type_448;
+typedef long long swig_type_447;
+typedef _goslice_ swig_type_448;
 typedef _goslice_ swig_type_449;
 typedef _goslice_ swig_type_450;
 typedef _goslice_ swig_type_451;
-typedef long long swig_type_452;
-typedef long long swig_type_453;
-typedef long long swig_type_454;
-typedef long long swig_type_455;
-typedef long long swig_type_456;
-typedef long long swig_type_457;
+typedef _gostring_ swig_type_452;
+typedef _gostring_ swig_type_453;
+typedef _goslice_ swig_type_454;
+typedef _goslice_ swig_type_455;
+typedef _goslice_ swig_type_456;
+typedef _goslice_ swig_type_457;
 typedef _goslice_ swig_type_458;
 typedef _goslice_ swig_type_459;
 typedef _goslice_ swig_type_460;
 typedef _goslice_ swig_type_461;
-typedef _goslice_ swig_type_462;
+typedef long long swig_type_462;
 typedef _goslice_ swig_type_463;
 typedef _goslice_ swig_type_464;
 typedef _goslice_ swig_type_465;
 typedef _goslice_ swig_type_466;
 typedef long long swig_type_467;
-typedef long long swig_type_468;
-typedef long long swig_type_469;
+typedef _goslice_ swig_type_468;
+typedef _goslice_ swig_type_469;
 typedef long long swig_type_470;
 typedef long long swig_type_471;
 typedef long long swig_type_472;
 typedef _goslice_ swig_type_473;
 typedef _goslice_ swig_type_474;
 typedef long long swig_type_475;
-typedef _goslice_ swig_type_476;
+typedef long long swig_type_476;
 typedef _goslice_ swig_type_477;
 typedef _goslice_ swig_type_478;
 typedef long long swig_type_479;
 typedef long long swig_type_480;
 typedef long long swig_type_481;
-typedef long long swig_type_482;
-typedef _goslice_ swig_type_483;
+typedef _goslice_ swig_type_482;
+typedef long long swig_type_483;
 typedef _goslice_ swig_type_484;
 typedef long long swig_type_485;
 typedef _goslice_ swig_type_486;
 typedef _goslice_ swig_type_487;
 typedef _goslice_ swig_type_488;
-typedef long long swig_type_489;
-typedef long long swig_type_490;
-typedef long long swig_type_491;
+typedef _goslice_ swig_type_489;
+typedef _gostring_ swig_type_490;
+typedef _goslice_ swig_type_491;
 typedef long long swig_type_492;
-typedef long long swig_type_493;
-typedef long long swig_type_494;
+typedef _goslice_ swig_type_493;
+typedef _goslice_ swig_type_494;
 typedef _goslice_ swig_type_495;
 typedef _goslice_ swig_type_496;
-typedef _goslice_ swig_type_497;
-typedef long long swig_type_498;
+typedef _gostring_ swig_type_497;
+typedef _goslice_ swig_type_498;
 typedef _goslice_ swig_type_499;
 typedef _goslice_ swig_type_500;
 typedef _goslice_ swig_type_501;
-typedef _goslice_ swig_type_502;
-typedef long long swig_type_503;
+typedef _gostring_ swig_type_502;
+typedef _goslice_ swig_type_503;
 typedef _goslice_ swig_type_504;
-typedef long long swig_type_505;
-typedef _goslice_ swig_type_506;
+typedef _goslice_ swig_type_505;
+typedef long long swig_type_506;
 typedef long long swig_type_507;
-typedef _goslice_ swig_type_508;
-typedef _goslice_ swig_type_509;
-typedef _goslice_ swig_type_510;
-typedef _goslice_ swig_type_511;
+typedef long long swig_type_508;
+typedef long long swig_type_509;
+typedef long long swig_type_510;
+typedef long long swig_type_511;
 typedef _goslice_ swig_type_512;
-typedef long long swig_type_513;
+typedef _goslice_ swig_type_513;
 typedef _goslice_ swig_type_514;
 typedef _goslice_ swig_type_515;
-typedef long long swig_type_516;
-typedef long long swig_type_517;
-typedef long long swig_type_518;
-typedef long long swig_type_519;
-typedef long long swig_type_520;
+typedef _goslice_ swig_type_516;
+typedef _goslice_ swig_type_517;
+typedef _goslice_ swig_type_518;
+typedef _goslice_ swig_type_519;
+typedef _goslice_ swig_type_520;
 typedef long long swig_type_521;
-typedef _goslice_ swig_type_522;
-typedef _goslice_ swig_type_523;
-typedef _goslice_ swig_type_524;
-typedef _goslice_ swig_type_525;
-typedef _goslice_ swig_type_526;
-typedef long long swig_type_527;
-typedef long long swig_type_528;
-typedef _goslice_ swig_type_529;
+typedef long long swig_type_522;
+typedef long long swig_type_523;
+typedef long long swig_type_524;
+typedef long long swig_type_525;
+typedef long long swig_type_526;
+typedef _goslice_ swig_type_527;
+typedef _goslice_ swig_type_528;
+typedef long long swig_type_529;
 typedef _goslice_ swig_type_530;
 typedef _goslice_ swig_type_531;
 typedef _goslice_ swig_type_532;
-typedef _goslice_ swig_type_533;
+typedef long long swig_type_533;
 typedef long long swig_type_534;
 typedef long long swig_type_535;
-typedef _goslice_ swig_type_536;
+typedef long long swig_type_536;
 typedef _goslice_ swig_type_537;
 typedef _goslice_ swig_type_538;
-extern void _wrap_Swig_free_native_8f2cea4e70003cdd(uintptr_t arg1);
-extern uintptr_t _wrap_Swig_malloc_native_8f2cea4e70003cdd(swig_intgo arg1);
-extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_OK_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISION_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8f2cea4e70003cdd(void);
-extern swig_type_1 _wrap_sidbeam_version_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_sidbeam_abi_version_native_8f2cea4e70003cdd(void);
-extern swig_type_2 _wrap_sidbeam_status_name_native_8f2cea4e70003cdd(swig_intgo arg1);
-extern swig_type_3 _wrap_sidbeam_cpu_target_native_8f2cea4e70003cdd(void);
-extern swig_type_4 _wrap_FLAT_BROADCAST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ID_I64_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ID_U64_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ROWS_BITS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ROWS_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_ROWS_ROARING_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_EQUAL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_LESS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_AT_MOST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_GREATER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_IN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_BETWEEN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_CONTAINS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_TERM_IS_NULL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_FILTER_AND_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_FILTER_OR_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_FILTER_NOT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8f2cea4e70003cdd(void);
-extern swig_type_5 _wrap_flat_words_native_8f2cea4e70003cdd(swig_type_6 arg1, swig_type_7 arg2);
-extern swig_intgo _wrap_FLAT_RUNTIME_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BUILDER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INDEX_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_SESSION_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DISC_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_EVENTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_FILTER_native_8f2cea4e70003cdd(void);
-extern swig_type_8 _wrap_FLAT_CLOSED_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_close_native_8f2cea4e70003cdd(uintptr_t arg1);
-extern swig_intgo _wrap_flat_is_closed_native_8f2cea4e70003cdd(uintptr_t arg1);
-extern void _wrap_flat_free_native_8f2cea4e70003cdd(uintptr_t arg1);
-extern void _wrap_flat_view_retain_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_9 arg2);
-extern void _wrap_flat_view_release_native_8f2cea4e70003cdd(uintptr_t arg1);
-extern void _wrap_flat_check_abi_native_8f2cea4e70003cdd(swig_type_10 arg1);
-extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_LOG_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_flat_log_take_native_8f2cea4e70003cdd(swig_type_11 arg1);
-extern uintptr_t _wrap_flat_runtime_create_native_8f2cea4e70003cdd(swig_intgo arg1, swig_intgo arg2, swig_type_12 arg3, swig_intgo arg4, swig_type_13 arg5, swig_type_14 arg6, swig_type_15 arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10);
-extern uintptr_t _wrap_flat_builder_create_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_19 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_20 arg8, swig_type_21 arg9, swig_type_22 arg10, swig_intgo arg11, swig_type_23 arg12);
-extern void _wrap_flat_builder_get_progress_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_24 arg2, swig_type_25 arg3);
-extern void _wrap_flat_builder_cancel_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2);
-extern void _wrap_flat_builder_add_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_26 arg2, swig_intgo arg3, swig_type_27 arg4, swig_type_28 arg5, swig_type_29 arg6, swig_type_30 arg7, swig_type_31 arg8);
-extern void _wrap_flat_builder_add_named_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_32 arg2, swig_intgo arg3, swig_type_33 arg4, swig_type_34 arg5, swig_type_35 arg6, swig_type_36 arg7, swig_type_37 arg8, swig_type_38 arg9);
-extern void _wrap_flat_builder_set_metadata_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3, swig_type_41 arg4);
-extern void _wrap_flat_builder_write_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3);
-extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_arrow_release_native_8f2cea4e70003cdd(swig_type_44 arg1);
-extern swig_type_45 _wrap_flat_builder_add_arrow_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, swig_type_49 arg5, swig_type_50 arg6, swig_type_51 arg7, swig_type_52 arg8);
-extern void _wrap_flat_arrow_inspect_native_8f2cea4e70003cdd(swig_type_53 arg1, swig_type_54 arg2, swig_type_55 arg3, swig_type_56 arg4, swig_type_57 arg5, swig_type_58 arg6, swig_type_59 arg7, swig_type_60 arg8, swig_type_61 arg9);
-extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_8f2cea4e70003cdd(void);
-extern uintptr_t _wrap_flat_import_create_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_import_open_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_62 arg2, swig_intgo arg3, swig_type_63 arg4, swig_intgo arg5, swig_type_64 arg6, swig_type_65 arg7, swig_type_66 arg8, swig_type_67 arg9, swig_type_68 arg10, swig_type_69 arg11, swig_type_70 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_71 arg15);
-extern void _wrap_flat_import_get_info_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_72 arg2, swig_type_73 arg3, swig_type_74 arg4);
-extern swig_type_75 _wrap_flat_import_text_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_76 arg3, swig_type_77 arg4);
-extern void _wrap_flat_import_add_to_native_8f2cea4e70003cdd(uintptr_t arg1, uintptr_t arg2, swig_type_78 arg3);
-extern void _wrap_flat_import_get_progress_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_79 arg2, swig_type_80 arg3);
-extern void _wrap_flat_import_cancel_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2);
-extern swig_type_81 _wrap_flat_returned_loans_native_8f2cea4e70003cdd(swig_type_82 arg1);
-extern uintptr_t _wrap_flat_builder_finish_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_83 arg2);
-extern uintptr_t _wrap_flat_index_open_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_84 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_85 arg5);
-extern uintptr_t _wrap_flat_index_open_memory_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_88 arg6);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_KINDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_SIDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_CODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_NODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_INFO_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_index_peek_native_8f2cea4e70003cdd(swig_type_89 arg1, swig_type_90 arg2, swig_type_91 arg3, swig_type_92 arg4);
-extern void _wrap_flat_index_get_info_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_type_95 arg4);
-extern void _wrap_flat_index_verify_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_96 arg3);
-extern void _wrap_flat_index_write_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_97 arg2, swig_type_98 arg3);
-extern swig_type_99 _wrap_flat_index_bytes_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3);
-extern void _wrap_flat_index_get_section_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_102 arg2, swig_type_103 arg3, swig_type_104 arg4, swig_type_105 arg5, swig_type_106 arg6);
-extern void _wrap_flat_index_get_metadata_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3, swig_type_109 arg4, swig_type_110 arg5, swig_type_111 arg6);
-extern swig_type_112 _wrap_flat_index_codebook_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_113 arg2, swig_type_114 arg3);
-extern void _wrap_flat_index_sids_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_115 arg2, swig_intgo arg3, swig_type_116 arg4, swig_type_117 arg5, swig_type_118 arg6);
-extern void _wrap_flat_index_find_sids_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_119 arg2, swig_type_120 arg3, swig_type_121 arg4, swig_type_122 arg5, swig_type_123 arg6);
-extern void _wrap_flat_index_ordinals_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_124 arg2, swig_type_125 arg3, swig_type_126 arg4);
-extern swig_type_127 _wrap_flat_index_children_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_128 arg2, swig_type_129 arg3, swig_type_130 arg4, swig_type_131 arg5);
-extern void _wrap_flat_index_upload_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_132 arg5, swig_type_133 arg6, swig_type_134 arg7, swig_type_135 arg8);
-extern void _wrap_flat_index_get_upload_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_136 arg3, swig_type_137 arg4);
-extern void _wrap_flat_index_unload_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_138 arg3);
-extern uintptr_t _wrap_flat_builder_plan_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_139 arg2);
-extern uintptr_t _wrap_flat_plan_estimate_native_8f2cea4e70003cdd(swig_type_140 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_141 arg5, swig_type_142 arg6);
-extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_NODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_plan_get_info_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_143 arg2, swig_type_144 arg3);
-extern void _wrap_flat_plan_get_section_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_145 arg2, swig_type_146 arg3, swig_type_147 arg4, swig_type_148 arg5, swig_type_149 arg6);
-extern uintptr_t _wrap_flat_filter_from_items_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_150 arg3, swig_type_151 arg4, swig_type_152 arg5, swig_type_153 arg6, swig_type_154 arg7);
-extern uintptr_t _wrap_flat_filter_from_rows_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_155 arg3, swig_type_156 arg4, swig_type_157 arg5);
-extern swig_intgo _wrap_FLAT_TERM_ANY_OF_native_8f2cea4e70003cdd(void);
-extern uintptr_t _wrap_flat_filter_from_term_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_158 arg3, swig_type_159 arg4, swig_type_160 arg5, swig_type_161 arg6, swig_type_162 arg7, swig_type_163 arg8);
-extern uintptr_t _wrap_flat_filter_parse_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_164 arg2, swig_type_165 arg3);
-extern swig_type_166 _wrap_flat_filter_text_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3);
-extern uintptr_t _wrap_flat_filter_combine_native_8f2cea4e70003cdd(swig_intgo arg1, uintptr_t arg2, uintptr_t arg3, swig_type_169 arg4);
-extern uintptr_t _wrap_flat_filter_update_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_170 arg3, swig_type_171 arg4, swig_type_172 arg5, swig_type_173 arg6, swig_type_174 arg7, swig_type_175 arg8);
-extern void _wrap_flat_filter_prepare_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_176 arg2);
-extern swig_intgo _wrap_FLAT_FILTER_PREPARED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_FILTER_ITEMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_FILTER_SIDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_FILTER_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_FILTER_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_filter_get_info_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_177 arg2, swig_type_178 arg3);
-extern swig_type_179 _wrap_flat_filter_rows_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_180 arg2, swig_type_181 arg3);
-extern uintptr_t _wrap_flat_constraint_create_ruled_native_8f2cea4e70003cdd(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_182 arg4, swig_type_183 arg5, swig_type_184 arg6, swig_intgo arg7, swig_type_185 arg8, swig_type_186 arg9, swig_type_187 arg10, swig_type_188 arg11);
-extern uintptr_t _wrap_flat_constraint_create_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_189 arg2);
-extern uintptr_t _wrap_flat_constraint_exclude_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_190 arg3, swig_type_191 arg4, swig_type_192 arg5, swig_type_193 arg6);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_RULES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_constraint_get_info_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_194 arg2, swig_type_195 arg3, swig_type_196 arg4);
-extern void _wrap_flat_constraint_items_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3, swig_type_199 arg4, swig_intgo arg5, swig_type_200 arg6, swig_type_201 arg7, swig_type_202 arg8, swig_type_203 arg9);
-extern void _wrap_flat_index_item_rows_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_204 arg2, swig_type_205 arg3, swig_type_206 arg4);
-extern void _wrap_flat_index_items_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_207 arg2, swig_type_208 arg3, swig_type_209 arg4, swig_intgo arg5, swig_type_210 arg6, swig_type_211 arg7, swig_type_212 arg8, swig_type_213 arg9);
-extern void _wrap_flat_index_item_ordinals_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_214 arg2, swig_type_215 arg3, swig_type_216 arg4);
-extern void _wrap_flat_index_item_ids_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_217 arg2, swig_type_218 arg3, swig_type_219 arg4, swig_type_220 arg5);
-extern swig_type_221 _wrap_flat_index_item_names_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_222 arg2, swig_type_223 arg3, swig_type_224 arg4);
-extern swig_type_225 _wrap_flat_index_find_item_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_226 arg2, swig_type_227 arg3, swig_type_228 arg4, swig_type_229 arg5);
-extern uintptr_t _wrap_flat_session_create_native_8f2cea4e70003cdd(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_230 arg8, swig_type_231 arg9, swig_type_232 arg10, swig_type_233 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_234 arg16);
-extern void _wrap_flat_session_start_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_235 arg2, swig_type_236 arg3, swig_type_237 arg4, swig_type_238 arg5, swig_intgo arg6, swig_type_239 arg7, swig_type_240 arg8, swig_type_241 arg9, swig_type_242 arg10, swig_type_243 arg11, swig_type_244 arg12, swig_type_245 arg13, swig_type_246 arg14, swig_type_247 arg15, swig_type_248 arg16, swig_type_249 arg17, swig_type_250 arg18, swig_type_251 arg19, swig_type_252 arg20);
-extern void _wrap_flat_session_step_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_253 arg2, swig_type_254 arg3, swig_type_255 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_256 arg8, swig_type_257 arg9, swig_type_258 arg10, swig_type_259 arg11, swig_type_260 arg12, swig_type_261 arg13, swig_type_262 arg14, float arg15, float arg16, swig_type_263 arg17, swig_type_264 arg18, swig_type_265 arg19, swig_type_266 arg20);
-extern swig_type_267 _wrap_flat_session_children_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_268 arg2, swig_type_269 arg3, swig_intgo arg4, swig_type_270 arg5, swig_type_271 arg6, swig_type_272 arg7);
-extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_session_get_beams_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_273 arg2, swig_type_274 arg3);
-extern void _wrap_flat_session_fetch_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_275 arg2, swig_type_276 arg3, swig_type_277 arg4);
-extern void _wrap_flat_session_get_items_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_278 arg2, swig_type_279 arg3, swig_type_280 arg4, swig_type_281 arg5, swig_intgo arg6, swig_type_282 arg7, swig_type_283 arg8, swig_type_284 arg9, swig_type_285 arg10, swig_type_286 arg11, swig_type_287 arg12, swig_type_288 arg13, swig_type_289 arg14);
-extern void _wrap_flat_session_stop_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_290 arg2, swig_type_291 arg3, swig_type_292 arg4, swig_type_293 arg5);
-extern swig_intgo _wrap_FLAT_STATS_STEPS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_STATS_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_session_get_stats_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_294 arg2, swig_type_295 arg3);
-extern swig_intgo _wrap_FLAT_COUNTERS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_type_296 _wrap_flat_session_get_counters_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_297 arg2, swig_type_298 arg3, swig_type_299 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_300 arg2, swig_type_301 arg3, swig_type_302 arg4, swig_type_303 arg5, swig_type_304 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_305 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_306 arg2, swig_type_307 arg3, swig_type_308 arg4, swig_type_309 arg5, swig_type_310 arg6, swig_type_311 arg7, swig_type_312 arg8, swig_type_313 arg9);
-extern void _wrap_flat_constraint_set_advance_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_314 arg2, swig_type_315 arg3, swig_type_316 arg4, swig_type_317 arg5, swig_type_318 arg6, swig_type_319 arg7, swig_type_320 arg8, swig_type_321 arg9);
-extern void _wrap_flat_constraint_set_mask_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_322 arg2, swig_type_323 arg3, swig_type_324 arg4, swig_type_325 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_326 arg9, swig_type_327 arg10, swig_type_328 arg11, swig_type_329 arg12, swig_type_330 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_331 arg2, swig_type_332 arg3, swig_type_333 arg4, swig_type_334 arg5, swig_type_335 arg6, swig_type_336 arg7, swig_type_337 arg8);
-extern void _wrap_flat_constraint_set_topk_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_338 arg2, swig_type_339 arg3, swig_type_340 arg4, swig_type_341 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_342 arg9, swig_type_343 arg10, swig_type_344 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_345 arg14, swig_type_346 arg15, swig_type_347 arg16, swig_type_348 arg17, swig_type_349 arg18);
-extern void _wrap_flat_constraint_set_sample_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_350 arg2, swig_type_351 arg3, swig_type_352 arg4, swig_type_353 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_354 arg9, swig_type_355 arg10, swig_type_356 arg11, swig_intgo arg12, swig_type_357 arg13, swig_type_358 arg14, swig_type_359 arg15, swig_type_360 arg16, swig_type_361 arg17, swig_type_362 arg18, swig_type_363 arg19, swig_type_364 arg20, swig_type_365 arg21, swig_type_366 arg22, swig_type_367 arg23, swig_type_368 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_369 arg7, swig_type_370 arg8, swig_type_371 arg9);
-extern swig_type_372 _wrap_flat_disc_next_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_373 arg2, swig_type_374 arg3);
-extern void _wrap_flat_disc_add_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_375 arg2, swig_type_376 arg3, swig_type_377 arg4, swig_type_378 arg5, swig_type_379 arg6, swig_type_380 arg7);
-extern void _wrap_flat_disc_get_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_381 arg2, swig_type_382 arg3, swig_type_383 arg4, swig_type_384 arg5, swig_type_385 arg6, swig_type_386 arg7, swig_type_387 arg8, swig_type_388 arg9);
-extern swig_intgo _wrap_FLAT_EVENT_END_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_EVENT_DONE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_TAG_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_flat_events_next_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_389 arg2, swig_type_390 arg3);
-extern void _wrap_flat_adjust_answer_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_391 arg2, swig_intgo arg3, swig_type_392 arg4);
-extern void _wrap_flat_result_take_native_8f2cea4e70003cdd(swig_type_393 arg1, swig_type_394 arg2, swig_type_395 arg3, swig_type_396 arg4, swig_type_397 arg5);
-extern uintptr_t _wrap_flat_model_open_native_8f2cea4e70003cdd(swig_type_398 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_399 arg5, swig_intgo arg6, swig_type_400 arg7);
-extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_model_get_info_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_401 arg2, swig_type_402 arg3, swig_type_403 arg4);
-extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_8f2cea4e70003cdd(void);
-extern uintptr_t _wrap_flat_runner_create_native_8f2cea4e70003cdd(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_404 arg6, float arg7, float arg8, swig_type_405 arg9, swig_type_406 arg10, swig_type_407 arg11, swig_type_408 arg12, swig_type_409 arg13, swig_type_410 arg14, swig_type_411 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_412 arg2);
-extern void _wrap_flat_runner_run_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_413 arg2, swig_type_414 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_415 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_416 arg9, swig_type_417 arg10, swig_type_418 arg11, swig_type_419 arg12, swig_type_420 arg13);
-extern swig_type_421 _wrap_flat_runner_submit_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_422 arg2, swig_type_423 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_424 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_425 arg9, swig_type_426 arg10, swig_type_427 arg11, swig_type_428 arg12);
-extern void _wrap_flat_runner_cancel_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_429 arg2, swig_type_430 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_431 arg2, swig_type_432 arg3);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_runner_get_stats_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_433 arg2, swig_type_434 arg3);
-extern void _wrap_flat_runner_close_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_435 arg2);
-extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_8f2cea4e70003cdd(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_8f2cea4e70003cdd(swig_type_436 arg1, swig_type_437 arg2);
-extern swig_type_438 _wrap_flat_draft_head_get_info_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_439 arg2, swig_type_440 arg3, swig_type_441 arg4, swig_type_442 arg5);
-extern void _wrap_flat_draft_head_write_native_8f2cea4e70003cdd(swig_type_443 arg1, swig_type_444 arg2, swig_type_445 arg3, swig_type_446 arg4, swig_type_447 arg5, swig_type_448 arg6, swig_intgo arg7, swig_type_449 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_8f2cea4e70003cdd(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_450 arg11);
-extern void _wrap_flat_draft_decoder_run_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_451 arg2, swig_type_452 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_453 arg7, swig_type_454 arg8, swig_type_455 arg9, swig_type_456 arg10, swig_type_457 arg11, swig_type_458 arg12, swig_type_459 arg13, swig_intgo arg14, swig_type_460 arg15, swig_type_461 arg16, swig_type_462 arg17, swig_type_463 arg18, swig_type_464 arg19, swig_type_465 arg20);
-extern swig_intgo _wrap_FLAT_DRAFT_START_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_466 arg3, swig_type_467 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_468 arg8, swig_type_469 arg9, swig_type_470 arg10, swig_type_471 arg11, swig_type_472 arg12, swig_type_473 arg13, swig_type_474 arg14, swig_intgo arg15, swig_type_475 arg16, swig_type_476 arg17, swig_type_477 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_8f2cea4e70003cdd(swig_type_478 arg1, swig_type_479 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_480 arg6, swig_type_481 arg7, swig_type_482 arg8, swig_type_483 arg9, float arg10, swig_intgo arg11, swig_type_484 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_8f2cea4e70003cdd(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_485 arg4, swig_type_486 arg5);
-extern void _wrap_flat_hidden_step_native_8f2cea4e70003cdd(uintptr_t arg1, swig_intgo arg2, swig_type_487 arg3, swig_type_488 arg4, swig_type_489 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_490 arg9, swig_type_491 arg10, swig_type_492 arg11, swig_type_493 arg12, swig_type_494 arg13, swig_type_495 arg14, swig_type_496 arg15, float arg16, swig_type_497 arg17, swig_type_498 arg18, swig_type_499 arg19);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_hidden_get_stats_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_500 arg2, swig_type_501 arg3, swig_type_502 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_8f2cea4e70003cdd(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_503 arg5, swig_type_504 arg6);
-extern swig_type_505 _wrap_flat_speculation_begin_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_506 arg2, swig_type_507 arg3, swig_type_508 arg4);
-extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_NODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_CODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_PLACES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_TREE_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_speculation_get_tree_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_509 arg2, swig_type_510 arg3);
-extern void _wrap_flat_speculation_add_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_511 arg2);
-extern void _wrap_flat_speculation_get_mask_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_512 arg2, swig_type_513 arg3, swig_type_514 arg4);
-extern void _wrap_flat_speculation_verify_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_515 arg2, swig_type_516 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_517 arg7, swig_type_518 arg8, swig_type_519 arg9, swig_type_520 arg10, swig_type_521 arg11, swig_type_522 arg12, swig_type_523 arg13);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_speculation_get_stats_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_524 arg2, swig_type_525 arg3);
-extern void _wrap_flat_relaxed_draw_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_526 arg2, float arg3, swig_intgo arg4, swig_type_527 arg5, swig_type_528 arg6, swig_intgo arg7, swig_type_529 arg8, swig_type_530 arg9);
-extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_8f2cea4e70003cdd(void);
-extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_8f2cea4e70003cdd(void);
-extern void _wrap_flat_relaxed_verify_native_8f2cea4e70003cdd(uintptr_t arg1, swig_type_531 arg2, swig_type_532 arg3, swig_type_533 arg4, float arg5, swig_intgo arg6, swig_type_534 arg7, swig_type_535 arg8, swig_intgo arg9, swig_type_536 arg10, swig_type_537 arg11, swig_type_538 arg12);
+typedef long long swig_type_539;
+typedef _goslice_ swig_type_540;
+typedef _goslice_ swig_type_541;
+typedef _goslice_ swig_type_542;
+typedef long long swig_type_543;
+typedef long long swig_type_544;
+typedef long long swig_type_545;
+typedef long long swig_type_546;
+typedef long long swig_type_547;
+typedef long long swig_type_548;
+typedef _goslice_ swig_type_549;
+typedef _goslice_ swig_type_550;
+typedef _goslice_ swig_type_551;
+typedef long long swig_type_552;
+typedef _goslice_ swig_type_553;
+typedef _goslice_ swig_type_554;
+typedef _goslice_ swig_type_555;
+typedef _goslice_ swig_type_556;
+typedef long long swig_type_557;
+typedef _goslice_ swig_type_558;
+typedef long long swig_type_559;
+typedef _goslice_ swig_type_560;
+typedef long long swig_type_561;
+typedef _goslice_ swig_type_562;
+typedef _goslice_ swig_type_563;
+typedef _goslice_ swig_type_564;
+typedef _goslice_ swig_type_565;
+typedef _goslice_ swig_type_566;
+typedef long long swig_type_567;
+typedef _goslice_ swig_type_568;
+typedef _goslice_ swig_type_569;
+typedef long long swig_type_570;
+typedef long long swig_type_571;
+typedef long long swig_type_572;
+typedef long long swig_type_573;
+typedef long long swig_type_574;
+typedef long long swig_type_575;
+typedef _goslice_ swig_type_576;
+typedef _goslice_ swig_type_577;
+typedef _goslice_ swig_type_578;
+typedef _goslice_ swig_type_579;
+typedef _goslice_ swig_type_580;
+typedef long long swig_type_581;
+typedef long long swig_type_582;
+typedef _goslice_ swig_type_583;
+typedef _goslice_ swig_type_584;
+typedef _goslice_ swig_type_585;
+typedef _goslice_ swig_type_586;
+typedef _goslice_ swig_type_587;
+typedef long long swig_type_588;
+typedef long long swig_type_589;
+typedef _goslice_ swig_type_590;
+typedef _goslice_ swig_type_591;
+typedef _goslice_ swig_type_592;
+extern void _wrap_Swig_free_native_dc34e60f533faa8e(uintptr_t arg1);
+extern uintptr_t _wrap_Swig_malloc_native_dc34e60f533faa8e(swig_intgo arg1);
+extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_OK_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e(void);
+extern swig_type_1 _wrap_sidbeam_version_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_sidbeam_abi_version_native_dc34e60f533faa8e(void);
+extern swig_type_2 _wrap_sidbeam_status_name_native_dc34e60f533faa8e(swig_intgo arg1);
+extern swig_type_3 _wrap_sidbeam_cpu_target_native_dc34e60f533faa8e(void);
+extern swig_type_4 _wrap_FLAT_BROADCAST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e(void);
+extern swig_type_5 _wrap_flat_words_native_dc34e60f533faa8e(swig_type_6 arg1, swig_type_7 arg2);
+extern swig_intgo _wrap_FLAT_RUNTIME_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BUILDER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INDEX_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SESSION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DISC_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_native_dc34e60f533faa8e(void);
+extern swig_type_8 _wrap_FLAT_CLOSED_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_close_native_dc34e60f533faa8e(uintptr_t arg1);
+extern swig_intgo _wrap_flat_is_closed_native_dc34e60f533faa8e(uintptr_t arg1);
+extern void _wrap_flat_free_native_dc34e60f533faa8e(uintptr_t arg1);
+extern void _wrap_flat_view_retain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_9 arg2);
+extern void _wrap_flat_view_release_native_dc34e60f533faa8e(uintptr_t arg1);
+extern void _wrap_flat_check_abi_native_dc34e60f533faa8e(swig_type_10 arg1);
+extern swig_intgo _wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_flat_log_take_native_dc34e60f533faa8e(swig_type_11 arg1);
+extern uintptr_t _wrap_flat_runtime_create_native_dc34e60f533faa8e(swig_intgo arg1, swig_intgo arg2, swig_type_12 arg3, swig_intgo arg4, swig_type_13 arg5, swig_type_14 arg6, swig_type_15 arg7, swig_type_16 arg8, swig_type_17 arg9, swig_type_18 arg10);
+extern uintptr_t _wrap_flat_builder_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_19 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_20 arg8, swig_type_21 arg9, swig_type_22 arg10, swig_intgo arg11, swig_type_23 arg12);
+extern void _wrap_flat_builder_get_progress_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_24 arg2, swig_type_25 arg3);
+extern void _wrap_flat_builder_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2);
+extern void _wrap_flat_builder_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_26 arg2, swig_intgo arg3, swig_type_27 arg4, swig_type_28 arg5, swig_type_29 arg6, swig_type_30 arg7, swig_type_31 arg8);
+extern void _wrap_flat_builder_add_named_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_32 arg2, swig_intgo arg3, swig_type_33 arg4, swig_type_34 arg5, swig_type_35 arg6, swig_type_36 arg7, swig_type_37 arg8, swig_type_38 arg9);
+extern void _wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_39 arg2, swig_type_40 arg3, swig_type_41 arg4);
+extern void _wrap_flat_builder_write_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_42 arg2, swig_type_43 arg3);
+extern swig_intgo _wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_arrow_release_native_dc34e60f533faa8e(swig_type_44 arg1);
+extern swig_intgo _wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e(void);
+extern swig_type_45 _wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_46 arg2, swig_type_47 arg3, swig_type_48 arg4, swig_type_49 arg5, swig_type_50 arg6, swig_type_51 arg7, swig_type_52 arg8, swig_intgo arg9, swig_type_53 arg10);
+extern void _wrap_flat_arrow_inspect_native_dc34e60f533faa8e(swig_type_54 arg1, swig_type_55 arg2, swig_type_56 arg3, swig_type_57 arg4, swig_type_58 arg5, swig_type_59 arg6, swig_type_60 arg7, swig_type_61 arg8, swig_type_62 arg9);
+extern swig_intgo _wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_import_create_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_import_open_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_63 arg2, swig_intgo arg3, swig_type_64 arg4, swig_intgo arg5, swig_type_65 arg6, swig_type_66 arg7, swig_type_67 arg8, swig_type_68 arg9, swig_type_69 arg10, swig_type_70 arg11, swig_type_71 arg12, swig_intgo arg13, swig_intgo arg14, swig_type_72 arg15, swig_type_73 arg16);
+extern void _wrap_flat_import_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_74 arg2, swig_type_75 arg3, swig_type_76 arg4);
+extern swig_type_77 _wrap_flat_import_text_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_78 arg3, swig_type_79 arg4);
+extern swig_type_80 _wrap_flat_import_get_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_81 arg2, swig_type_82 arg3, swig_type_83 arg4, swig_type_84 arg5);
+extern void _wrap_flat_import_add_to_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_type_85 arg3);
+extern void _wrap_flat_import_get_progress_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_86 arg2, swig_type_87 arg3);
+extern void _wrap_flat_import_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2);
+extern swig_type_88 _wrap_flat_returned_loans_native_dc34e60f533faa8e(swig_type_89 arg1);
+extern uintptr_t _wrap_flat_builder_finish_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_90 arg2);
+extern uintptr_t _wrap_flat_index_open_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_91 arg2, swig_intgo arg3, swig_intgo arg4, swig_type_92 arg5);
+extern uintptr_t _wrap_flat_index_open_memory_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_93 arg2, swig_type_94 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_95 arg6);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_index_peek_native_dc34e60f533faa8e(swig_type_96 arg1, swig_type_97 arg2, swig_type_98 arg3, swig_type_99 arg4);
+extern void _wrap_flat_index_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_100 arg2, swig_type_101 arg3, swig_type_102 arg4);
+extern void _wrap_flat_index_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_103 arg3);
+extern void _wrap_flat_index_write_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_104 arg2, swig_type_105 arg3);
+extern swig_type_106 _wrap_flat_index_bytes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_107 arg2, swig_type_108 arg3);
+extern void _wrap_flat_index_get_section_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_109 arg2, swig_type_110 arg3, swig_type_111 arg4, swig_type_112 arg5, swig_type_113 arg6);
+extern void _wrap_flat_index_get_metadata_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_114 arg2, swig_type_115 arg3, swig_type_116 arg4, swig_type_117 arg5, swig_type_118 arg6);
+extern swig_type_119 _wrap_flat_index_codebook_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_120 arg2, swig_type_121 arg3);
+extern void _wrap_flat_index_sids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_122 arg2, swig_intgo arg3, swig_type_123 arg4, swig_type_124 arg5, swig_type_125 arg6);
+extern void _wrap_flat_index_find_sids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_126 arg2, swig_type_127 arg3, swig_type_128 arg4, swig_type_129 arg5, swig_type_130 arg6);
+extern void _wrap_flat_index_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_131 arg2, swig_type_132 arg3, swig_type_133 arg4);
+extern swig_type_134 _wrap_flat_index_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_135 arg2, swig_type_136 arg3, swig_type_137 arg4, swig_type_138 arg5);
+extern void _wrap_flat_index_upload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_139 arg5, swig_type_140 arg6, swig_type_141 arg7, swig_type_142 arg8);
+extern void _wrap_flat_index_get_upload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_143 arg3, swig_type_144 arg4);
+extern void _wrap_flat_index_unload_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_145 arg3);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_146 arg2, swig_intgo arg3, swig_type_147 arg4);
+extern void _wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_148 arg2, swig_type_149 arg3, swig_type_150 arg4, swig_type_151 arg5, swig_type_152 arg6, swig_type_153 arg7, swig_type_154 arg8, swig_type_155 arg9, swig_type_156 arg10, swig_type_157 arg11, swig_type_158 arg12);
+extern swig_type_159 _wrap_flat_index_attribute_count_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_160 arg2);
+extern swig_type_161 _wrap_flat_index_get_attribute_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_162 arg2, swig_type_163 arg3, swig_type_164 arg4, swig_type_165 arg5, swig_type_166 arg6);
+extern void _wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_167 arg2, swig_type_168 arg3, swig_type_169 arg4, swig_type_170 arg5, swig_type_171 arg6, swig_type_172 arg7);
+extern void _wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_173 arg2, swig_type_174 arg3, swig_type_175 arg4, swig_type_176 arg5, swig_type_177 arg6, swig_type_178 arg7);
+extern void _wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_179 arg2, swig_type_180 arg3, swig_type_181 arg4, swig_type_182 arg5, swig_type_183 arg6, swig_type_184 arg7, swig_type_185 arg8);
+extern swig_type_186 _wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_187 arg2, swig_type_188 arg3, swig_type_189 arg4, swig_type_190 arg5, swig_type_191 arg6, swig_type_192 arg7);
+extern uintptr_t _wrap_flat_builder_plan_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_193 arg2);
+extern uintptr_t _wrap_flat_plan_estimate_native_dc34e60f533faa8e(swig_type_194 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_195 arg5, swig_type_196 arg6);
+extern swig_intgo _wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_plan_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_197 arg2, swig_type_198 arg3);
+extern void _wrap_flat_plan_get_section_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_199 arg2, swig_type_200 arg3, swig_type_201 arg4, swig_type_202 arg5, swig_type_203 arg6);
+extern uintptr_t _wrap_flat_filter_from_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_204 arg3, swig_type_205 arg4, swig_type_206 arg5, swig_type_207 arg6, swig_type_208 arg7);
+extern uintptr_t _wrap_flat_filter_from_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_209 arg3, swig_type_210 arg4, swig_type_211 arg5);
+extern swig_intgo _wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_filter_from_term_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_212 arg3, swig_type_213 arg4, swig_type_214 arg5, swig_type_215 arg6, swig_type_216 arg7, swig_type_217 arg8);
+extern uintptr_t _wrap_flat_filter_parse_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_218 arg2, swig_type_219 arg3);
+extern swig_type_220 _wrap_flat_filter_text_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_221 arg2, swig_type_222 arg3);
+extern uintptr_t _wrap_flat_filter_combine_native_dc34e60f533faa8e(swig_intgo arg1, uintptr_t arg2, uintptr_t arg3, swig_type_223 arg4);
+extern uintptr_t _wrap_flat_filter_update_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_224 arg3, swig_type_225 arg4, swig_type_226 arg5, swig_type_227 arg6, swig_type_228 arg7, swig_type_229 arg8);
+extern void _wrap_flat_filter_prepare_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_230 arg2);
+extern swig_intgo _wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_filter_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_231 arg2, swig_type_232 arg3);
+extern swig_type_233 _wrap_flat_filter_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_234 arg2, swig_type_235 arg3);
+extern uintptr_t _wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_236 arg4, swig_type_237 arg5, swig_type_238 arg6, swig_intgo arg7, swig_type_239 arg8, swig_type_240 arg9, swig_type_241 arg10, swig_type_242 arg11);
+extern uintptr_t _wrap_flat_constraint_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_243 arg2);
+extern uintptr_t _wrap_flat_constraint_exclude_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_244 arg3, swig_type_245 arg4, swig_type_246 arg5, swig_type_247 arg6);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4);
+extern void _wrap_flat_constraint_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3, swig_type_253 arg4, swig_intgo arg5, swig_type_254 arg6, swig_type_255 arg7, swig_type_256 arg8, swig_type_257 arg9);
+extern void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3, swig_type_260 arg4);
+extern void _wrap_flat_index_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3, swig_type_263 arg4, swig_intgo arg5, swig_type_264 arg6, swig_type_265 arg7, swig_type_266 arg8, swig_type_267 arg9);
+extern void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_268 arg2, swig_type_269 arg3, swig_type_270 arg4);
+extern void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3, swig_type_273 arg4, swig_type_274 arg5);
+extern swig_type_275 _wrap_flat_index_item_names_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_type_278 arg4);
+extern swig_type_279 _wrap_flat_index_find_item_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_280 arg2, swig_type_281 arg3, swig_type_282 arg4, swig_type_283 arg5);
+extern uintptr_t _wrap_flat_session_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_284 arg8, swig_type_285 arg9, swig_type_286 arg10, swig_type_287 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_288 arg16);
+extern void _wrap_flat_session_start_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_289 arg2, swig_type_290 arg3, swig_type_291 arg4, swig_type_292 arg5, swig_intgo arg6, swig_type_293 arg7, swig_type_294 arg8, swig_type_295 arg9, swig_type_296 arg10, swig_type_297 arg11, swig_type_298 arg12, swig_type_299 arg13, swig_type_300 arg14, swig_type_301 arg15, swig_type_302 arg16, swig_type_303 arg17, swig_type_304 arg18, swig_type_305 arg19, swig_type_306 arg20);
+extern void _wrap_flat_session_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3, swig_type_309 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_310 arg8, swig_type_311 arg9, swig_type_312 arg10, swig_type_313 arg11, swig_type_314 arg12, swig_type_315 arg13, swig_type_316 arg14, float arg15, float arg16, swig_type_317 arg17, swig_type_318 arg18, swig_type_319 arg19, swig_type_320 arg20);
+extern swig_type_321 _wrap_flat_session_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_322 arg2, swig_type_323 arg3, swig_intgo arg4, swig_type_324 arg5, swig_type_325 arg6, swig_type_326 arg7);
+extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_327 arg2, swig_type_328 arg3);
+extern void _wrap_flat_session_fetch_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4);
+extern void _wrap_flat_session_get_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3, swig_type_334 arg4, swig_type_335 arg5, swig_intgo arg6, swig_type_336 arg7, swig_type_337 arg8, swig_type_338 arg9, swig_type_339 arg10, swig_type_340 arg11, swig_type_341 arg12, swig_type_342 arg13, swig_type_343 arg14);
+extern void _wrap_flat_session_stop_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_344 arg2, swig_type_345 arg3, swig_type_346 arg4, swig_type_347 arg5);
+extern swig_intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_348 arg2, swig_type_349 arg3);
+extern swig_intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e(void);
+extern swig_type_350 _wrap_flat_session_get_counters_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_354 arg2, swig_type_355 arg3, swig_type_356 arg4, swig_type_357 arg5, swig_type_358 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_359 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_type_362 arg4, swig_type_363 arg5, swig_type_364 arg6, swig_type_365 arg7, swig_type_366 arg8, swig_type_367 arg9);
+extern void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_368 arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, swig_type_372 arg6, swig_type_373 arg7, swig_type_374 arg8, swig_type_375 arg9);
+extern void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4, swig_type_379 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_380 arg9, swig_type_381 arg10, swig_type_382 arg11, swig_type_383 arg12, swig_type_384 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_385 arg2, swig_type_386 arg3, swig_type_387 arg4, swig_type_388 arg5, swig_type_389 arg6, swig_type_390 arg7, swig_type_391 arg8);
+extern void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_392 arg2, swig_type_393 arg3, swig_type_394 arg4, swig_type_395 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_396 arg9, swig_type_397 arg10, swig_type_398 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_399 arg14, swig_type_400 arg15, swig_type_401 arg16, swig_type_402 arg17, swig_type_403 arg18);
+extern void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4, swig_type_407 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_408 arg9, swig_type_409 arg10, swig_type_410 arg11, swig_intgo arg12, swig_type_411 arg13, swig_type_412 arg14, swig_type_413 arg15, swig_type_414 arg16, swig_type_415 arg17, swig_type_416 arg18, swig_type_417 arg19, swig_type_418 arg20, swig_type_419 arg21, swig_type_420 arg22, swig_type_421 arg23, swig_type_422 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_423 arg7, swig_type_424 arg8, swig_type_425 arg9);
+extern swig_type_426 _wrap_flat_disc_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_427 arg2, swig_type_428 arg3);
+extern void _wrap_flat_disc_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_429 arg2, swig_type_430 arg3, swig_type_431 arg4, swig_type_432 arg5, swig_type_433 arg6, swig_type_434 arg7);
+extern void _wrap_flat_disc_get_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_435 arg2, swig_type_436 arg3, swig_type_437 arg4, swig_type_438 arg5, swig_type_439 arg6, swig_type_440 arg7, swig_type_441 arg8, swig_type_442 arg9);
+extern swig_intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_flat_events_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_443 arg2, swig_type_444 arg3);
+extern void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_445 arg2, swig_intgo arg3, swig_type_446 arg4);
+extern void _wrap_flat_result_take_native_dc34e60f533faa8e(swig_type_447 arg1, swig_type_448 arg2, swig_type_449 arg3, swig_type_450 arg4, swig_type_451 arg5);
+extern uintptr_t _wrap_flat_model_open_native_dc34e60f533faa8e(swig_type_452 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_453 arg5, swig_intgo arg6, swig_type_454 arg7);
+extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_model_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_455 arg2, swig_type_456 arg3, swig_type_457 arg4);
+extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_runner_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_458 arg6, float arg7, float arg8, swig_type_459 arg9, swig_type_460 arg10, swig_type_461 arg11, swig_type_462 arg12, swig_type_463 arg13, swig_type_464 arg14, swig_type_465 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_466 arg2);
+extern void _wrap_flat_runner_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_467 arg2, swig_type_468 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_469 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_470 arg9, swig_type_471 arg10, swig_type_472 arg11, swig_type_473 arg12, swig_type_474 arg13);
+extern swig_type_475 _wrap_flat_runner_submit_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_476 arg2, swig_type_477 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_478 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_479 arg9, swig_type_480 arg10, swig_type_481 arg11, swig_type_482 arg12);
+extern void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_483 arg2, swig_type_484 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_485 arg2, swig_type_486 arg3);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_487 arg2, swig_type_488 arg3);
+extern void _wrap_flat_runner_close_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_489 arg2);
+extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e(void);
+extern uintptr_t _wrap_flat_draft_head_open_native_dc34e60f533faa8e(swig_type_490 arg1, swig_type_491 arg2);
+extern swig_type_492 _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_493 arg2, swig_type_494 arg3, swig_type_495 arg4, swig_type_496 arg5);
+extern void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(swig_type_497 arg1, swig_type_498 arg2, swig_type_499 arg3, swig_type_500 arg4, swig_type_501 arg5, swig_type_502 arg6, swig_intgo arg7, swig_type_503 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_504 arg11);
+extern void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_505 arg2, swig_type_506 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_507 arg7, swig_type_508 arg8, swig_type_509 arg9, swig_type_510 arg10, swig_type_511 arg11, swig_type_512 arg12, swig_type_513 arg13, swig_intgo arg14, swig_type_514 arg15, swig_type_515 arg16, swig_type_516 arg17, swig_type_517 arg18, swig_type_518 arg19, swig_type_519 arg20);
+extern swig_intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_520 arg3, swig_type_521 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_522 arg8, swig_type_523 arg9, swig_type_524 arg10, swig_type_525 arg11, swig_type_526 arg12, swig_type_527 arg13, swig_type_528 arg14, swig_intgo arg15, swig_type_529 arg16, swig_type_530 arg17, swig_type_531 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_dc34e60f533faa8e(swig_type_532 arg1, swig_type_533 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_534 arg6, swig_type_535 arg7, swig_type_536 arg8, swig_type_537 arg9, float arg10, swig_intgo arg11, swig_type_538 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_539 arg4, swig_type_540 arg5);
+extern void _wrap_flat_hidden_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_541 arg3, swig_type_542 arg4, swig_type_543 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_544 arg9, swig_type_545 arg10, swig_type_546 arg11, swig_type_547 arg12, swig_type_548 arg13, swig_type_549 arg14, swig_type_550 arg15, float arg16, swig_type_551 arg17, swig_type_552 arg18, swig_type_553 arg19);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_554 arg2, swig_type_555 arg3, swig_type_556 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_557 arg5, swig_type_558 arg6);
+extern swig_type_559 _wrap_flat_speculation_begin_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_560 arg2, swig_type_561 arg3, swig_type_562 arg4);
+extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_563 arg2, swig_type_564 arg3);
+extern void _wrap_flat_speculation_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_565 arg2);
+extern void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_566 arg2, swig_type_567 arg3, swig_type_568 arg4);
+extern void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_569 arg2, swig_type_570 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_571 arg7, swig_type_572 arg8, swig_type_573 arg9, swig_type_574 arg10, swig_type_575 arg11, swig_type_576 arg12, swig_type_577 arg13);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_578 arg2, swig_type_579 arg3);
+extern void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_580 arg2, float arg3, swig_intgo arg4, swig_type_581 arg5, swig_type_582 arg6, swig_intgo arg7, swig_type_583 arg8, swig_type_584 arg9);
+extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e(void);
+extern void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_585 arg2, swig_type_586 arg3, swig_type_587 arg4, float arg5, swig_intgo arg6, swig_type_588 arg7, swig_type_589 arg8, swig_intgo arg9, swig_type_590 arg10, swig_type_591 arg11, swig_type_592 arg12);
 #undef intgo
 */
 import "C"
@@ -1089,13 +1161,13 @@ type _ sync.Mutex
 
 func Swig_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_Swig_free_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0))
+	C._wrap_Swig_free_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Swig_malloc(arg1 int) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
-	swig_r = (uintptr)(C._wrap_Swig_malloc_native_8f2cea4e70003cdd(C.swig_intgo(_swig_i_0)))
+	swig_r = (uintptr)(C._wrap_Swig_malloc_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0)))
 	return swig_r
 }
 
@@ -1106,7 +1178,7 @@ const SIDBEAM_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_MAX_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1114,7 +1186,7 @@ var SIDBEAM_MAX_LEVELS int = _swig_getSIDBEAM_MAX_LEVELS()
 
 func _swig_getSIDBEAM_MAX_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1122,7 +1194,7 @@ var SIDBEAM_MAX_CODES int = _swig_getSIDBEAM_MAX_CODES()
 
 func _swig_getSIDBEAM_MAX_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1130,7 +1202,7 @@ var SIDBEAM_MAX_BEAMS int = _swig_getSIDBEAM_MAX_BEAMS()
 
 func _swig_getSIDBEAM_DTYPE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1138,7 +1210,7 @@ var SIDBEAM_DTYPE_F32 int = _swig_getSIDBEAM_DTYPE_F32()
 
 func _swig_getSIDBEAM_DTYPE_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1146,7 +1218,7 @@ var SIDBEAM_DTYPE_F16 int = _swig_getSIDBEAM_DTYPE_F16()
 
 func _swig_getSIDBEAM_DTYPE_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1154,7 +1226,7 @@ var SIDBEAM_DTYPE_BF16 int = _swig_getSIDBEAM_DTYPE_BF16()
 
 func _swig_getSIDBEAM_DEVICE_CPU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1162,7 +1234,7 @@ var SIDBEAM_DEVICE_CPU int = _swig_getSIDBEAM_DEVICE_CPU()
 
 func _swig_getSIDBEAM_DEVICE_CUDA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1170,7 +1242,7 @@ var SIDBEAM_DEVICE_CUDA int = _swig_getSIDBEAM_DEVICE_CUDA()
 
 func _swig_getSIDBEAM_KIND_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1178,7 +1250,7 @@ var SIDBEAM_KIND_TRIE int = _swig_getSIDBEAM_KIND_TRIE()
 
 func _swig_getSIDBEAM_KIND_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1186,7 +1258,7 @@ var SIDBEAM_KIND_SORTED int = _swig_getSIDBEAM_KIND_SORTED()
 
 func _swig_getSIDBEAM_KIND_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1194,7 +1266,7 @@ var SIDBEAM_KIND_HASH int = _swig_getSIDBEAM_KIND_HASH()
 
 func _swig_getSIDBEAM_KIND_COMPACT_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1202,7 +1274,7 @@ var SIDBEAM_KIND_COMPACT_TRIE int = _swig_getSIDBEAM_KIND_COMPACT_TRIE()
 
 func _swig_getSIDBEAM_OK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OK_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_OK_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1210,7 +1282,7 @@ var SIDBEAM_OK int = _swig_getSIDBEAM_OK()
 
 func _swig_getSIDBEAM_INVALID_ARGUMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1218,7 +1290,7 @@ var SIDBEAM_INVALID_ARGUMENT int = _swig_getSIDBEAM_INVALID_ARGUMENT()
 
 func _swig_getSIDBEAM_OUT_OF_MEMORY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1226,7 +1298,7 @@ var SIDBEAM_OUT_OF_MEMORY int = _swig_getSIDBEAM_OUT_OF_MEMORY()
 
 func _swig_getSIDBEAM_IO_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1234,7 +1306,7 @@ var SIDBEAM_IO_ERROR int = _swig_getSIDBEAM_IO_ERROR()
 
 func _swig_getSIDBEAM_CORRUPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1242,7 +1314,7 @@ var SIDBEAM_CORRUPT int = _swig_getSIDBEAM_CORRUPT()
 
 func _swig_getSIDBEAM_UNSUPPORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1250,7 +1322,7 @@ var SIDBEAM_UNSUPPORTED int = _swig_getSIDBEAM_UNSUPPORTED()
 
 func _swig_getSIDBEAM_MISSING_SECTION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1258,7 +1330,7 @@ var SIDBEAM_MISSING_SECTION int = _swig_getSIDBEAM_MISSING_SECTION()
 
 func _swig_getSIDBEAM_COLLISION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1266,7 +1338,7 @@ var SIDBEAM_COLLISION int = _swig_getSIDBEAM_COLLISION()
 
 func _swig_getSIDBEAM_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1274,7 +1346,7 @@ var SIDBEAM_CANCELLED int = _swig_getSIDBEAM_CANCELLED()
 
 func _swig_getSIDBEAM_BAD_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1282,7 +1354,7 @@ var SIDBEAM_BAD_STATE int = _swig_getSIDBEAM_BAD_STATE()
 
 func _swig_getSIDBEAM_NO_DEVICE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1290,7 +1362,7 @@ var SIDBEAM_NO_DEVICE int = _swig_getSIDBEAM_NO_DEVICE()
 
 func _swig_getSIDBEAM_INTERNAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1298,7 +1370,7 @@ var SIDBEAM_INTERNAL int = _swig_getSIDBEAM_INTERNAL()
 
 func _swig_getSIDBEAM_DEVICE_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1306,7 +1378,7 @@ var SIDBEAM_DEVICE_ERROR int = _swig_getSIDBEAM_DEVICE_ERROR()
 
 func _swig_getSIDBEAM_QUEUE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1314,7 +1386,7 @@ var SIDBEAM_QUEUE_FULL int = _swig_getSIDBEAM_QUEUE_FULL()
 
 func _swig_getSIDBEAM_DEADLINE_EXCEEDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1322,7 +1394,7 @@ var SIDBEAM_DEADLINE_EXCEEDED int = _swig_getSIDBEAM_DEADLINE_EXCEEDED()
 
 func Sidbeam_version() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_version_native_8f2cea4e70003cdd()
+	swig_r_p := C._wrap_sidbeam_version_native_dc34e60f533faa8e()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1331,14 +1403,14 @@ func Sidbeam_version() (_swig_ret string) {
 
 func Sidbeam_abi_version() (_swig_ret uint) {
 	var swig_r uint
-	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_8f2cea4e70003cdd())
+	swig_r = (uint)(C._wrap_sidbeam_abi_version_native_dc34e60f533faa8e())
 	return swig_r
 }
 
 func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 	var swig_r []byte
 	_swig_i_0 := arg1
-	swig_r_p := C._wrap_sidbeam_status_name_native_8f2cea4e70003cdd(C.swig_intgo(_swig_i_0))
+	swig_r_p := C._wrap_sidbeam_status_name_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0))
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1347,7 +1419,7 @@ func Sidbeam_status_name(arg1 int) (_swig_ret string) {
 
 func Sidbeam_cpu_target() (_swig_ret string) {
 	var swig_r []byte
-	swig_r_p := C._wrap_sidbeam_cpu_target_native_8f2cea4e70003cdd()
+	swig_r_p := C._wrap_sidbeam_cpu_target_native_dc34e60f533faa8e()
 	swig_r = *(*[]byte)(unsafe.Pointer(&swig_r_p))
 	var swig_r_1 string
 	swig_r_1 = string(swig_r)
@@ -1356,7 +1428,7 @@ func Sidbeam_cpu_target() (_swig_ret string) {
 
 func _swig_getFLAT_BROADCAST() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_8f2cea4e70003cdd())
+	swig_r = (int64)(C._wrap_FLAT_BROADCAST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1364,7 +1436,7 @@ var FLAT_BROADCAST int64 = _swig_getFLAT_BROADCAST()
 
 func _swig_getSIDBEAM_LOG_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1372,7 +1444,7 @@ var SIDBEAM_LOG_ERROR int = _swig_getSIDBEAM_LOG_ERROR()
 
 func _swig_getSIDBEAM_LOG_WARNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1380,7 +1452,7 @@ var SIDBEAM_LOG_WARNING int = _swig_getSIDBEAM_LOG_WARNING()
 
 func _swig_getSIDBEAM_LOG_INFO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1388,7 +1460,7 @@ var SIDBEAM_LOG_INFO int = _swig_getSIDBEAM_LOG_INFO()
 
 func _swig_getSIDBEAM_ID_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1396,7 +1468,7 @@ var SIDBEAM_ID_I64 int = _swig_getSIDBEAM_ID_I64()
 
 func _swig_getSIDBEAM_ID_U64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1404,7 +1476,7 @@ var SIDBEAM_ID_U64 int = _swig_getSIDBEAM_ID_U64()
 
 func _swig_getSIDBEAM_ID_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1412,7 +1484,7 @@ var SIDBEAM_ID_STRING int = _swig_getSIDBEAM_ID_STRING()
 
 func _swig_getSIDBEAM_COLLISIONS_KEEP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1420,7 +1492,7 @@ var SIDBEAM_COLLISIONS_KEEP int = _swig_getSIDBEAM_COLLISIONS_KEEP()
 
 func _swig_getSIDBEAM_COLLISIONS_ERROR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1428,7 +1500,7 @@ var SIDBEAM_COLLISIONS_ERROR int = _swig_getSIDBEAM_COLLISIONS_ERROR()
 
 func _swig_getSIDBEAM_COLLISIONS_FIRST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1436,7 +1508,7 @@ var SIDBEAM_COLLISIONS_FIRST int = _swig_getSIDBEAM_COLLISIONS_FIRST()
 
 func _swig_getSIDBEAM_PHASE_SORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1444,7 +1516,7 @@ var SIDBEAM_PHASE_SORT int = _swig_getSIDBEAM_PHASE_SORT()
 
 func _swig_getSIDBEAM_PHASE_SCAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1452,7 +1524,7 @@ var SIDBEAM_PHASE_SCAN int = _swig_getSIDBEAM_PHASE_SCAN()
 
 func _swig_getSIDBEAM_PHASE_EMIT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1460,7 +1532,7 @@ var SIDBEAM_PHASE_EMIT int = _swig_getSIDBEAM_PHASE_EMIT()
 
 func _swig_getSIDBEAM_PHASE_CHECKSUM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1468,7 +1540,7 @@ var SIDBEAM_PHASE_CHECKSUM int = _swig_getSIDBEAM_PHASE_CHECKSUM()
 
 func _swig_getSIDBEAM_PHASE_SYNC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1478,7 +1550,7 @@ const SIDBEAM_IMPORT_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_PHASE_SURVEY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1486,7 +1558,7 @@ var SIDBEAM_PHASE_SURVEY int = _swig_getSIDBEAM_PHASE_SURVEY()
 
 func _swig_getSIDBEAM_PHASE_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1494,7 +1566,7 @@ var SIDBEAM_PHASE_READ int = _swig_getSIDBEAM_PHASE_READ()
 
 func _swig_getSIDBEAM_QUOTES_AUTO() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1502,7 +1574,7 @@ var SIDBEAM_QUOTES_AUTO int = _swig_getSIDBEAM_QUOTES_AUTO()
 
 func _swig_getSIDBEAM_QUOTES_RFC4180() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1510,7 +1582,7 @@ var SIDBEAM_QUOTES_RFC4180 int = _swig_getSIDBEAM_QUOTES_RFC4180()
 
 func _swig_getSIDBEAM_QUOTES_TEXT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1518,7 +1590,7 @@ var SIDBEAM_QUOTES_TEXT int = _swig_getSIDBEAM_QUOTES_TEXT()
 
 func _swig_getSIDBEAM_RESIDENCY_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1526,7 +1598,7 @@ var SIDBEAM_RESIDENCY_MAP int = _swig_getSIDBEAM_RESIDENCY_MAP()
 
 func _swig_getSIDBEAM_RESIDENCY_PREFAULT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1534,7 +1606,7 @@ var SIDBEAM_RESIDENCY_PREFAULT int = _swig_getSIDBEAM_RESIDENCY_PREFAULT()
 
 func _swig_getSIDBEAM_RESIDENCY_LOCK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1542,7 +1614,7 @@ var SIDBEAM_RESIDENCY_LOCK int = _swig_getSIDBEAM_RESIDENCY_LOCK()
 
 func _swig_getSIDBEAM_RESIDENCY_COPY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1550,7 +1622,7 @@ var SIDBEAM_RESIDENCY_COPY int = _swig_getSIDBEAM_RESIDENCY_COPY()
 
 func _swig_getSIDBEAM_VERIFY_HEADER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1558,7 +1630,7 @@ var SIDBEAM_VERIFY_HEADER int = _swig_getSIDBEAM_VERIFY_HEADER()
 
 func _swig_getSIDBEAM_VERIFY_CHECKSUMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1566,7 +1638,7 @@ var SIDBEAM_VERIFY_CHECKSUMS int = _swig_getSIDBEAM_VERIFY_CHECKSUMS()
 
 func _swig_getSIDBEAM_VERIFY_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1574,7 +1646,7 @@ var SIDBEAM_VERIFY_FULL int = _swig_getSIDBEAM_VERIFY_FULL()
 
 func _swig_getSIDBEAM_ATTRIBUTE_I64() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_I64_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1582,7 +1654,7 @@ var SIDBEAM_ATTRIBUTE_I64 int = _swig_getSIDBEAM_ATTRIBUTE_I64()
 
 func _swig_getSIDBEAM_ATTRIBUTE_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_F32_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1590,7 +1662,7 @@ var SIDBEAM_ATTRIBUTE_F32 int = _swig_getSIDBEAM_ATTRIBUTE_F32()
 
 func _swig_getSIDBEAM_ATTRIBUTE_BOOL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1598,7 +1670,7 @@ var SIDBEAM_ATTRIBUTE_BOOL int = _swig_getSIDBEAM_ATTRIBUTE_BOOL()
 
 func _swig_getSIDBEAM_ATTRIBUTE_STRING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1606,7 +1678,7 @@ var SIDBEAM_ATTRIBUTE_STRING int = _swig_getSIDBEAM_ATTRIBUTE_STRING()
 
 func _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1614,7 +1686,7 @@ var SIDBEAM_ATTRIBUTE_STRING_LIST int = _swig_getSIDBEAM_ATTRIBUTE_STRING_LIST()
 
 func _swig_getSIDBEAM_ITEMS_BY_ID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ID_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1622,7 +1694,7 @@ var SIDBEAM_ITEMS_BY_ID int = _swig_getSIDBEAM_ITEMS_BY_ID()
 
 func _swig_getSIDBEAM_ITEMS_BY_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ROW_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1630,7 +1702,7 @@ var SIDBEAM_ITEMS_BY_ROW int = _swig_getSIDBEAM_ITEMS_BY_ROW()
 
 func _swig_getSIDBEAM_ROWS_BITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BITS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1638,7 +1710,7 @@ var SIDBEAM_ROWS_BITS int = _swig_getSIDBEAM_ROWS_BITS()
 
 func _swig_getSIDBEAM_ROWS_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1646,7 +1718,7 @@ var SIDBEAM_ROWS_BYTES int = _swig_getSIDBEAM_ROWS_BYTES()
 
 func _swig_getSIDBEAM_ROWS_ROARING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_ROWS_ROARING_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1654,7 +1726,7 @@ var SIDBEAM_ROWS_ROARING int = _swig_getSIDBEAM_ROWS_ROARING()
 
 func _swig_getSIDBEAM_TERM_EQUAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_EQUAL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1662,7 +1734,7 @@ var SIDBEAM_TERM_EQUAL int = _swig_getSIDBEAM_TERM_EQUAL()
 
 func _swig_getSIDBEAM_TERM_NOT_EQUAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_NOT_EQUAL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1670,7 +1742,7 @@ var SIDBEAM_TERM_NOT_EQUAL int = _swig_getSIDBEAM_TERM_NOT_EQUAL()
 
 func _swig_getSIDBEAM_TERM_LESS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_LESS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1678,7 +1750,7 @@ var SIDBEAM_TERM_LESS int = _swig_getSIDBEAM_TERM_LESS()
 
 func _swig_getSIDBEAM_TERM_AT_MOST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_MOST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1686,7 +1758,7 @@ var SIDBEAM_TERM_AT_MOST int = _swig_getSIDBEAM_TERM_AT_MOST()
 
 func _swig_getSIDBEAM_TERM_GREATER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_GREATER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1694,7 +1766,7 @@ var SIDBEAM_TERM_GREATER int = _swig_getSIDBEAM_TERM_GREATER()
 
 func _swig_getSIDBEAM_TERM_AT_LEAST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_LEAST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1702,7 +1774,7 @@ var SIDBEAM_TERM_AT_LEAST int = _swig_getSIDBEAM_TERM_AT_LEAST()
 
 func _swig_getSIDBEAM_TERM_IN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_IN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1710,7 +1782,7 @@ var SIDBEAM_TERM_IN int = _swig_getSIDBEAM_TERM_IN()
 
 func _swig_getSIDBEAM_TERM_BETWEEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_BETWEEN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1718,7 +1790,7 @@ var SIDBEAM_TERM_BETWEEN int = _swig_getSIDBEAM_TERM_BETWEEN()
 
 func _swig_getSIDBEAM_TERM_CONTAINS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_CONTAINS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1726,7 +1798,7 @@ var SIDBEAM_TERM_CONTAINS int = _swig_getSIDBEAM_TERM_CONTAINS()
 
 func _swig_getSIDBEAM_TERM_IS_NULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_TERM_IS_NULL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1734,7 +1806,7 @@ var SIDBEAM_TERM_IS_NULL int = _swig_getSIDBEAM_TERM_IS_NULL()
 
 func _swig_getSIDBEAM_FILTER_AND() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_FILTER_AND_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1742,7 +1814,7 @@ var SIDBEAM_FILTER_AND int = _swig_getSIDBEAM_FILTER_AND()
 
 func _swig_getSIDBEAM_FILTER_OR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_FILTER_OR_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1750,7 +1822,7 @@ var SIDBEAM_FILTER_OR int = _swig_getSIDBEAM_FILTER_OR()
 
 func _swig_getSIDBEAM_FILTER_NOT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_FILTER_NOT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1758,7 +1830,7 @@ var SIDBEAM_FILTER_NOT int = _swig_getSIDBEAM_FILTER_NOT()
 
 func _swig_getSIDBEAM_NORMALIZE_FULL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1766,7 +1838,7 @@ var SIDBEAM_NORMALIZE_FULL int = _swig_getSIDBEAM_NORMALIZE_FULL()
 
 func _swig_getSIDBEAM_NORMALIZE_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1774,7 +1846,7 @@ var SIDBEAM_NORMALIZE_LEVEL int = _swig_getSIDBEAM_NORMALIZE_LEVEL()
 
 func _swig_getSIDBEAM_NORMALIZE_VALID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1782,7 +1854,7 @@ var SIDBEAM_NORMALIZE_VALID int = _swig_getSIDBEAM_NORMALIZE_VALID()
 
 func _swig_getSIDBEAM_NORMALIZE_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1790,7 +1862,7 @@ var SIDBEAM_NORMALIZE_NONE int = _swig_getSIDBEAM_NORMALIZE_NONE()
 
 func _swig_getSIDBEAM_MODE_SEARCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1798,7 +1870,7 @@ var SIDBEAM_MODE_SEARCH int = _swig_getSIDBEAM_MODE_SEARCH()
 
 func _swig_getSIDBEAM_MODE_SAMPLE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1806,7 +1878,7 @@ var SIDBEAM_MODE_SAMPLE int = _swig_getSIDBEAM_MODE_SAMPLE()
 
 func _swig_getSIDBEAM_MODE_STOCHASTIC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1814,7 +1886,7 @@ var SIDBEAM_MODE_STOCHASTIC int = _swig_getSIDBEAM_MODE_STOCHASTIC()
 
 func _swig_getSIDBEAM_STRATEGY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1822,7 +1894,7 @@ var SIDBEAM_STRATEGY_TRIE int = _swig_getSIDBEAM_STRATEGY_TRIE()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1830,7 +1902,7 @@ var SIDBEAM_STRATEGY_SORTED int = _swig_getSIDBEAM_STRATEGY_SORTED()
 
 func _swig_getSIDBEAM_STRATEGY_SORTED_TOPK() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1838,7 +1910,7 @@ var SIDBEAM_STRATEGY_SORTED_TOPK int = _swig_getSIDBEAM_STRATEGY_SORTED_TOPK()
 
 func _swig_getSIDBEAM_STRATEGY_HASH_FINAL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1846,7 +1918,7 @@ var SIDBEAM_STRATEGY_HASH_FINAL int = _swig_getSIDBEAM_STRATEGY_HASH_FINAL()
 
 func _swig_getSIDBEAM_STRATEGY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1854,7 +1926,7 @@ var SIDBEAM_STRATEGY_NONE int = _swig_getSIDBEAM_STRATEGY_NONE()
 
 func _swig_getSIDBEAM_SLOT_BAD_ROW() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1862,7 +1934,7 @@ var SIDBEAM_SLOT_BAD_ROW int = _swig_getSIDBEAM_SLOT_BAD_ROW()
 
 func _swig_getSIDBEAM_SLOT_BAD_LSE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1870,7 +1942,7 @@ var SIDBEAM_SLOT_BAD_LSE int = _swig_getSIDBEAM_SLOT_BAD_LSE()
 
 func _swig_getSIDBEAM_SLOT_BAD_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1880,7 +1952,7 @@ const SIDBEAM_RUNNER_ABI_VERSION uint = 1
 
 func _swig_getSIDBEAM_WEIGHTS_STORED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1888,7 +1960,7 @@ var SIDBEAM_WEIGHTS_STORED int = _swig_getSIDBEAM_WEIGHTS_STORED()
 
 func _swig_getSIDBEAM_WEIGHTS_F32() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1896,7 +1968,7 @@ var SIDBEAM_WEIGHTS_F32 int = _swig_getSIDBEAM_WEIGHTS_F32()
 
 func _swig_getSIDBEAM_WEIGHTS_F16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1904,7 +1976,7 @@ var SIDBEAM_WEIGHTS_F16 int = _swig_getSIDBEAM_WEIGHTS_F16()
 
 func _swig_getSIDBEAM_WEIGHTS_BF16() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1912,7 +1984,7 @@ var SIDBEAM_WEIGHTS_BF16 int = _swig_getSIDBEAM_WEIGHTS_BF16()
 
 func _swig_getSIDBEAM_WEIGHTS_INT8() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1920,7 +1992,7 @@ var SIDBEAM_WEIGHTS_INT8 int = _swig_getSIDBEAM_WEIGHTS_INT8()
 
 func _swig_getSIDBEAM_SPECULATE_STRICT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1928,7 +2000,7 @@ var SIDBEAM_SPECULATE_STRICT int = _swig_getSIDBEAM_SPECULATE_STRICT()
 
 func _swig_getSIDBEAM_SPECULATE_RELAXED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1936,7 +2008,7 @@ var SIDBEAM_SPECULATE_RELAXED int = _swig_getSIDBEAM_SPECULATE_RELAXED()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_BOTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1944,7 +2016,7 @@ var SIDBEAM_DRAFT_INPUT_BOTH int = _swig_getSIDBEAM_DRAFT_INPUT_BOTH()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1952,7 +2024,7 @@ var SIDBEAM_DRAFT_INPUT_HIDDEN int = _swig_getSIDBEAM_DRAFT_INPUT_HIDDEN()
 
 func _swig_getSIDBEAM_DRAFT_INPUT_STATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1960,7 +2032,7 @@ var SIDBEAM_DRAFT_INPUT_STATE int = _swig_getSIDBEAM_DRAFT_INPUT_STATE()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_RNN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1968,7 +2040,7 @@ var SIDBEAM_DRAFT_TRANSITION_RNN int = _swig_getSIDBEAM_DRAFT_TRANSITION_RNN()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_GRU() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1976,7 +2048,7 @@ var SIDBEAM_DRAFT_TRANSITION_GRU int = _swig_getSIDBEAM_DRAFT_TRANSITION_GRU()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_ADD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1984,7 +2056,7 @@ var SIDBEAM_DRAFT_TRANSITION_ADD int = _swig_getSIDBEAM_DRAFT_TRANSITION_ADD()
 
 func _swig_getSIDBEAM_DRAFT_TRANSITION_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -1992,7 +2064,7 @@ var SIDBEAM_DRAFT_TRANSITION_NONE int = _swig_getSIDBEAM_DRAFT_TRANSITION_NONE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_TRIE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2000,7 +2072,7 @@ var SIDBEAM_DRAFT_VERIFY_TRIE int = _swig_getSIDBEAM_DRAFT_VERIFY_TRIE()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_HASH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2008,7 +2080,7 @@ var SIDBEAM_DRAFT_VERIFY_HASH int = _swig_getSIDBEAM_DRAFT_VERIFY_HASH()
 
 func _swig_getSIDBEAM_DRAFT_VERIFY_NONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2016,7 +2088,7 @@ var SIDBEAM_DRAFT_VERIFY_NONE int = _swig_getSIDBEAM_DRAFT_VERIFY_NONE()
 
 func _swig_getSIDBEAM_HIDDEN_FASTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2024,7 +2096,7 @@ var SIDBEAM_HIDDEN_FASTEST int = _swig_getSIDBEAM_HIDDEN_FASTEST()
 
 func _swig_getSIDBEAM_HIDDEN_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2032,7 +2104,7 @@ var SIDBEAM_HIDDEN_CHILDREN int = _swig_getSIDBEAM_HIDDEN_CHILDREN()
 
 func _swig_getSIDBEAM_HIDDEN_PRODUCT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2042,7 +2114,7 @@ func Flat_words(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (int64)(C._wrap_flat_words_native_8f2cea4e70003cdd(*(*C.swig_type_6)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (int64)(C._wrap_flat_words_native_dc34e60f533faa8e(*(*C.swig_type_6)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_7)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2054,7 +2126,7 @@ func Flat_words(arg1 []byte, arg2 []byte) (_swig_ret int64) {
 
 func _swig_getFLAT_RUNTIME() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNTIME_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2062,7 +2134,7 @@ var FLAT_RUNTIME int = _swig_getFLAT_RUNTIME()
 
 func _swig_getFLAT_BUILDER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BUILDER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BUILDER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2070,7 +2142,7 @@ var FLAT_BUILDER int = _swig_getFLAT_BUILDER()
 
 func _swig_getFLAT_INDEX() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INDEX_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INDEX_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2078,7 +2150,7 @@ var FLAT_INDEX int = _swig_getFLAT_INDEX()
 
 func _swig_getFLAT_CONSTRAINT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2086,7 +2158,7 @@ var FLAT_CONSTRAINT int = _swig_getFLAT_CONSTRAINT()
 
 func _swig_getFLAT_SESSION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SESSION_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SESSION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2094,7 +2166,7 @@ var FLAT_SESSION int = _swig_getFLAT_SESSION()
 
 func _swig_getFLAT_CONSTRAINT_SET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2102,7 +2174,7 @@ var FLAT_CONSTRAINT_SET int = _swig_getFLAT_CONSTRAINT_SET()
 
 func _swig_getFLAT_PLAN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2110,7 +2182,7 @@ var FLAT_PLAN int = _swig_getFLAT_PLAN()
 
 func _swig_getFLAT_DISC() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DISC_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DISC_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2118,7 +2190,7 @@ var FLAT_DISC int = _swig_getFLAT_DISC()
 
 func _swig_getFLAT_MODEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2126,7 +2198,7 @@ var FLAT_MODEL int = _swig_getFLAT_MODEL()
 
 func _swig_getFLAT_RUNNER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2134,7 +2206,7 @@ var FLAT_RUNNER int = _swig_getFLAT_RUNNER()
 
 func _swig_getFLAT_EVENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_EVENTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2142,7 +2214,7 @@ var FLAT_EVENTS int = _swig_getFLAT_EVENTS()
 
 func _swig_getFLAT_DRAFT_HEAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2150,7 +2222,7 @@ var FLAT_DRAFT_HEAD int = _swig_getFLAT_DRAFT_HEAD()
 
 func _swig_getFLAT_DRAFT_DECODER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2158,7 +2230,7 @@ var FLAT_DRAFT_DECODER int = _swig_getFLAT_DRAFT_DECODER()
 
 func _swig_getFLAT_OUTPUT_LAYER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2166,7 +2238,7 @@ var FLAT_OUTPUT_LAYER int = _swig_getFLAT_OUTPUT_LAYER()
 
 func _swig_getFLAT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2174,7 +2246,7 @@ var FLAT_HIDDEN int = _swig_getFLAT_HIDDEN()
 
 func _swig_getFLAT_SPECULATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2182,7 +2254,7 @@ var FLAT_SPECULATION int = _swig_getFLAT_SPECULATION()
 
 func _swig_getFLAT_IMPORT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2190,7 +2262,7 @@ var FLAT_IMPORT int = _swig_getFLAT_IMPORT()
 
 func _swig_getFLAT_FILTER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_FILTER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2198,7 +2270,7 @@ var FLAT_FILTER int = _swig_getFLAT_FILTER()
 
 func _swig_getFLAT_CLOSED() (_swig_ret int64) {
 	var swig_r int64
-	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_8f2cea4e70003cdd())
+	swig_r = (int64)(C._wrap_FLAT_CLOSED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2206,25 +2278,25 @@ var FLAT_CLOSED int64 = _swig_getFLAT_CLOSED()
 
 func Flat_close(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_close_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_is_closed(arg1 uintptr) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_is_closed_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0)))
+	swig_r = (int)(C._wrap_flat_is_closed_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0)))
 	return swig_r
 }
 
 func Flat_free(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_free_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_free_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_view_retain_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_view_retain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_9)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2232,12 +2304,12 @@ func Flat_view_retain(arg1 uintptr, arg2 []byte) {
 
 func Flat_view_release(arg1 uintptr) {
 	_swig_i_0 := arg1
-	C._wrap_flat_view_release_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0))
+	C._wrap_flat_view_release_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0))
 }
 
 func Flat_check_abi(arg1 []byte) {
 	_swig_i_0 := arg1
-	C._wrap_flat_check_abi_native_8f2cea4e70003cdd(*(*C.swig_type_10)(unsafe.Pointer(&_swig_i_0)))
+	C._wrap_flat_check_abi_native_dc34e60f533faa8e(*(*C.swig_type_10)(unsafe.Pointer(&_swig_i_0)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2245,7 +2317,7 @@ func Flat_check_abi(arg1 []byte) {
 
 func _swig_getFLAT_LOG_MESSAGES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2253,7 +2325,7 @@ var FLAT_LOG_MESSAGES int = _swig_getFLAT_LOG_MESSAGES()
 
 func _swig_getFLAT_LOG_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2262,7 +2334,7 @@ var FLAT_LOG_BYTES int = _swig_getFLAT_LOG_BYTES()
 func Flat_log_take(arg1 []byte) (_swig_ret int) {
 	var swig_r int
 	_swig_i_0 := arg1
-	swig_r = (int)(C._wrap_flat_log_take_native_8f2cea4e70003cdd(*(*C.swig_type_11)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int)(C._wrap_flat_log_take_native_dc34e60f533faa8e(*(*C.swig_type_11)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2281,7 +2353,7 @@ func Flat_runtime_create(arg1 int, arg2 int, arg3 int64, arg4 int, arg5 string, 
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
-	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_8f2cea4e70003cdd(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_5)), C.swig_type_15(_swig_i_6), C.swig_type_16(_swig_i_7), C.swig_type_17(_swig_i_8), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_9))))
+	swig_r = (uintptr)(C._wrap_flat_runtime_create_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_type_12(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_13)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_14)(unsafe.Pointer(&_swig_i_5)), C.swig_type_15(_swig_i_6), C.swig_type_16(_swig_i_7), C.swig_type_17(_swig_i_8), *(*C.swig_type_18)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -2308,7 +2380,7 @@ func Flat_builder_create(arg1 uintptr, arg2 []int32, arg3 int, arg4 int, arg5 in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_builder_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_20(_swig_i_7), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_8)), C.swig_type_22(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_builder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_19)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_20(_swig_i_7), *(*C.swig_type_21)(unsafe.Pointer(&_swig_i_8)), C.swig_type_22(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_23)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2325,7 +2397,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_get_progress_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_get_progress_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_24)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_25)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2337,7 +2409,7 @@ func Flat_builder_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_builder_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_builder_cancel_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_builder_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 int64, arg6 []int64, arg7 []int64, arg8 []byte) {
@@ -2349,7 +2421,7 @@ func Flat_builder_add(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, arg5 i
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_builder_add_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_builder_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_26)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_27)(unsafe.Pointer(&_swig_i_3)), C.swig_type_28(_swig_i_4), *(*C.swig_type_29)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_30)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_31)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2377,7 +2449,7 @@ func Flat_builder_add_named(arg1 uintptr, arg2 []int32, arg3 int, arg4 []int32, 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_builder_add_named_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_3)), C.swig_type_34(_swig_i_4), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_builder_add_named_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_32)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_33)(unsafe.Pointer(&_swig_i_3)), C.swig_type_34(_swig_i_4), *(*C.swig_type_35)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_36)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_37)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_38)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2403,7 +2475,7 @@ func Flat_builder_set_metadata(arg1 uintptr, arg2 string, arg3 string, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_builder_set_metadata_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_39)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_40)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_41)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2419,7 +2491,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_builder_write_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_builder_write_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_42)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_43)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2430,7 +2502,7 @@ func Flat_builder_write(arg1 uintptr, arg2 string, arg3 []byte) {
 
 func _swig_getFLAT_ARROW_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2438,7 +2510,7 @@ var FLAT_ARROW_LEVELS int = _swig_getFLAT_ARROW_LEVELS()
 
 func _swig_getFLAT_ARROW_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2446,7 +2518,7 @@ var FLAT_ARROW_SHORTEST int = _swig_getFLAT_ARROW_SHORTEST()
 
 func _swig_getFLAT_ARROW_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2454,7 +2526,7 @@ var FLAT_ARROW_ID_TYPE int = _swig_getFLAT_ARROW_ID_TYPE()
 
 func _swig_getFLAT_ARROW_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2462,7 +2534,7 @@ var FLAT_ARROW_ITEMS int = _swig_getFLAT_ARROW_ITEMS()
 
 func _swig_getFLAT_ARROW_PRIORITIES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2470,7 +2542,7 @@ var FLAT_ARROW_PRIORITIES int = _swig_getFLAT_ARROW_PRIORITIES()
 
 func _swig_getFLAT_ARROW_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2478,7 +2550,7 @@ var FLAT_ARROW_PAIRS int = _swig_getFLAT_ARROW_PAIRS()
 
 func _swig_getFLAT_ARROW_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2486,10 +2558,18 @@ var FLAT_ARROW_COUNT int = _swig_getFLAT_ARROW_COUNT()
 
 func Flat_arrow_release(arg1 int64) {
 	_swig_i_0 := arg1
-	C._wrap_flat_arrow_release_native_8f2cea4e70003cdd(C.swig_type_44(_swig_i_0))
+	C._wrap_flat_arrow_release_native_dc34e60f533faa8e(C.swig_type_44(_swig_i_0))
 }
 
-func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []byte, arg8 []byte) (_swig_ret int64) {
+func _swig_getFLAT_MOST_ATTRIBUTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_MOST_ATTRIBUTES int = _swig_getFLAT_MOST_ATTRIBUTES()
+
+func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, arg5 []byte, arg6 []byte, arg7 []byte, arg8 []byte, arg9 int, arg10 []byte) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -2499,7 +2579,9 @@ func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_7))))
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	swig_r = (int64)(C._wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_46(_swig_i_1), *(*C.swig_type_47)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_48)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_49)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_50)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_51)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_52)(unsafe.Pointer(&_swig_i_7)), C.swig_intgo(_swig_i_8), *(*C.swig_type_53)(unsafe.Pointer(&_swig_i_9))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2518,6 +2600,9 @@ func Flat_builder_add_arrow(arg1 uintptr, arg2 int64, arg3 []byte, arg4 []byte, 
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
 	return swig_r
 }
 
@@ -2531,7 +2616,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_arrow_inspect_native_8f2cea4e70003cdd(C.swig_type_53(_swig_i_0), *(*C.swig_type_54)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_arrow_inspect_native_dc34e60f533faa8e(C.swig_type_54(_swig_i_0), *(*C.swig_type_55)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_56)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_57)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_58)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_59)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_60)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_61)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2560,7 +2645,7 @@ func Flat_arrow_inspect(arg1 int64, arg2 []byte, arg3 []byte, arg4 []byte, arg5 
 
 func _swig_getFLAT_IMPORT_FORMAT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2568,7 +2653,7 @@ var FLAT_IMPORT_FORMAT int = _swig_getFLAT_IMPORT_FORMAT()
 
 func _swig_getFLAT_IMPORT_SUMMARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2576,7 +2661,7 @@ var FLAT_IMPORT_SUMMARY int = _swig_getFLAT_IMPORT_SUMMARY()
 
 func _swig_getFLAT_IMPORT_BEGIN_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2584,7 +2669,7 @@ var FLAT_IMPORT_BEGIN_TOKENS int = _swig_getFLAT_IMPORT_BEGIN_TOKENS()
 
 func _swig_getFLAT_IMPORT_END_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2592,7 +2677,7 @@ var FLAT_IMPORT_END_TOKENS int = _swig_getFLAT_IMPORT_END_TOKENS()
 
 func _swig_getFLAT_IMPORT_FAMILY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2600,7 +2685,7 @@ var FLAT_IMPORT_FAMILY int = _swig_getFLAT_IMPORT_FAMILY()
 
 func _swig_getFLAT_IMPORT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2608,7 +2693,7 @@ var FLAT_IMPORT_LEVELS int = _swig_getFLAT_IMPORT_LEVELS()
 
 func _swig_getFLAT_IMPORT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2616,7 +2701,7 @@ var FLAT_IMPORT_ROWS int = _swig_getFLAT_IMPORT_ROWS()
 
 func _swig_getFLAT_IMPORT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2624,7 +2709,7 @@ var FLAT_IMPORT_VARIABLE_LENGTH int = _swig_getFLAT_IMPORT_VARIABLE_LENGTH()
 
 func _swig_getFLAT_IMPORT_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2632,15 +2717,23 @@ var FLAT_IMPORT_ID_TYPE int = _swig_getFLAT_IMPORT_ID_TYPE()
 
 func _swig_getFLAT_IMPORT_CODES_FROM_DATA() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e())
 	return swig_r
 }
 
 var FLAT_IMPORT_CODES_FROM_DATA int = _swig_getFLAT_IMPORT_CODES_FROM_DATA()
 
+func _swig_getFLAT_IMPORT_ATTRIBUTES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_IMPORT_ATTRIBUTES int = _swig_getFLAT_IMPORT_ATTRIBUTES()
+
 func _swig_getFLAT_IMPORT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2648,11 +2741,11 @@ var FLAT_IMPORT_COUNT int = _swig_getFLAT_IMPORT_COUNT()
 
 func Flat_import_create() (_swig_ret uintptr) {
 	var swig_r uintptr
-	swig_r = (uintptr)(C._wrap_flat_import_create_native_8f2cea4e70003cdd())
+	swig_r = (uintptr)(C._wrap_flat_import_create_native_dc34e60f533faa8e())
 	return swig_r
 }
 
-func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 []byte) {
+func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 int, arg6 string, arg7 string, arg8 string, arg9 string, arg10 string, arg11 string, arg12 int64, arg13 int, arg14 int, arg15 string, arg16 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -2668,7 +2761,8 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	C._wrap_flat_import_open_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_62)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_10)), C.swig_type_70(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_71)(unsafe.Pointer(&_swig_i_14)))
+	_swig_i_15 := arg16
+	C._wrap_flat_import_open_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_63)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_64)(unsafe.Pointer(&_swig_i_3)), C.swig_intgo(_swig_i_4), *(*C.swig_type_65)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_66)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_67)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_68)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_69)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_70)(unsafe.Pointer(&_swig_i_10)), C.swig_type_71(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_15)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2696,6 +2790,9 @@ func Flat_import_open(arg1 uintptr, arg2 string, arg3 int, arg4 []int32, arg5 in
 	if Swig_escape_always_false {
 		Swig_escape_val = arg15
 	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg16
+	}
 }
 
 func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte) {
@@ -2703,7 +2800,7 @@ func Flat_import_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_import_get_info_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_72)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_73)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_import_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_74)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_75)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2721,7 +2818,7 @@ func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_r
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_import_text_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_76)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_77)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_import_text_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2731,11 +2828,31 @@ func Flat_import_text(arg1 uintptr, arg2 int, arg3 []byte, arg4 []byte) (_swig_r
 	return swig_r
 }
 
+func Flat_import_get_attribute(arg1 uintptr, arg2 int64, arg3 []int32, arg4 []byte, arg5 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	swig_r = (int64)(C._wrap_flat_import_get_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_81(_swig_i_1), *(*C.swig_type_82)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_4))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	return swig_r
+}
+
 func Flat_import_add_to(arg1 uintptr, arg2 uintptr, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_import_add_to_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_78)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_import_add_to_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -2745,7 +2862,7 @@ func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_import_get_progress_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_79)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_80)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_import_get_progress_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_87)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2757,13 +2874,13 @@ func Flat_import_get_progress(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_import_cancel(arg1 uintptr, arg2 int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_import_cancel_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
+	C._wrap_flat_import_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1))
 }
 
 func Flat_returned_loans(arg1 []int64) (_swig_ret int64) {
 	var swig_r int64
 	_swig_i_0 := arg1
-	swig_r = (int64)(C._wrap_flat_returned_loans_native_8f2cea4e70003cdd(*(*C.swig_type_82)(unsafe.Pointer(&_swig_i_0))))
+	swig_r = (int64)(C._wrap_flat_returned_loans_native_dc34e60f533faa8e(*(*C.swig_type_89)(unsafe.Pointer(&_swig_i_0))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -2774,7 +2891,7 @@ func Flat_builder_finish(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_83)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_finish_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2788,7 +2905,7 @@ func Flat_index_open(arg1 uintptr, arg2 string, arg3 int, arg4 int, arg5 []byte)
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_index_open_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_84)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_85)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2806,7 +2923,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_86)(unsafe.Pointer(&_swig_i_1)), C.swig_type_87(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_88)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_index_open_memory_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), C.swig_type_94(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -2818,7 +2935,7 @@ func Flat_index_open_memory(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_INFO_FORMAT_MAJOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2826,7 +2943,7 @@ var FLAT_INFO_FORMAT_MAJOR int = _swig_getFLAT_INFO_FORMAT_MAJOR()
 
 func _swig_getFLAT_INFO_FORMAT_MINOR() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2834,7 +2951,7 @@ var FLAT_INFO_FORMAT_MINOR int = _swig_getFLAT_INFO_FORMAT_MINOR()
 
 func _swig_getFLAT_INFO_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2842,7 +2959,7 @@ var FLAT_INFO_LEVELS int = _swig_getFLAT_INFO_LEVELS()
 
 func _swig_getFLAT_INFO_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2850,7 +2967,7 @@ var FLAT_INFO_VARIABLE_LENGTH int = _swig_getFLAT_INFO_VARIABLE_LENGTH()
 
 func _swig_getFLAT_INFO_SHORTEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2858,7 +2975,7 @@ var FLAT_INFO_SHORTEST int = _swig_getFLAT_INFO_SHORTEST()
 
 func _swig_getFLAT_INFO_LONGEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2866,7 +2983,7 @@ var FLAT_INFO_LONGEST int = _swig_getFLAT_INFO_LONGEST()
 
 func _swig_getFLAT_INFO_ID_TYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2874,7 +2991,7 @@ var FLAT_INFO_ID_TYPE int = _swig_getFLAT_INFO_ID_TYPE()
 
 func _swig_getFLAT_INFO_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2882,7 +2999,7 @@ var FLAT_INFO_KINDS int = _swig_getFLAT_INFO_KINDS()
 
 func _swig_getFLAT_INFO_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2890,7 +3007,7 @@ var FLAT_INFO_SECTION_COUNT int = _swig_getFLAT_INFO_SECTION_COUNT()
 
 func _swig_getFLAT_INFO_METADATA_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2898,7 +3015,7 @@ var FLAT_INFO_METADATA_COUNT int = _swig_getFLAT_INFO_METADATA_COUNT()
 
 func _swig_getFLAT_INFO_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2906,7 +3023,7 @@ var FLAT_INFO_SIDS int = _swig_getFLAT_INFO_SIDS()
 
 func _swig_getFLAT_INFO_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2914,7 +3031,7 @@ var FLAT_INFO_ITEMS int = _swig_getFLAT_INFO_ITEMS()
 
 func _swig_getFLAT_INFO_MERGED_PAIRS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2922,7 +3039,7 @@ var FLAT_INFO_MERGED_PAIRS int = _swig_getFLAT_INFO_MERGED_PAIRS()
 
 func _swig_getFLAT_INFO_COLLISIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2930,7 +3047,7 @@ var FLAT_INFO_COLLISIONS int = _swig_getFLAT_INFO_COLLISIONS()
 
 func _swig_getFLAT_INFO_MAX_ITEMS_PER_SID() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2938,7 +3055,7 @@ var FLAT_INFO_MAX_ITEMS_PER_SID int = _swig_getFLAT_INFO_MAX_ITEMS_PER_SID()
 
 func _swig_getFLAT_INFO_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2946,7 +3063,7 @@ var FLAT_INFO_FILE_BYTES int = _swig_getFLAT_INFO_FILE_BYTES()
 
 func _swig_getFLAT_INFO_VERIFIED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2954,7 +3071,7 @@ var FLAT_INFO_VERIFIED int = _swig_getFLAT_INFO_VERIFIED()
 
 func _swig_getFLAT_INFO_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2962,7 +3079,7 @@ var FLAT_INFO_CODES int = _swig_getFLAT_INFO_CODES()
 
 func _swig_getFLAT_INFO_MAX_CHILDREN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2970,7 +3087,7 @@ var FLAT_INFO_MAX_CHILDREN int = _swig_getFLAT_INFO_MAX_CHILDREN()
 
 func _swig_getFLAT_INFO_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2978,7 +3095,7 @@ var FLAT_INFO_NODES int = _swig_getFLAT_INFO_NODES()
 
 func _swig_getFLAT_INFO_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -2989,7 +3106,7 @@ func Flat_index_peek(arg1 string, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_peek_native_8f2cea4e70003cdd(*(*C.swig_type_89)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_90)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_91)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_92)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_peek_native_dc34e60f533faa8e(*(*C.swig_type_96)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_99)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3009,7 +3126,7 @@ func Flat_index_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_info_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_93)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_94)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_95)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_102)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3025,7 +3142,7 @@ func Flat_index_verify(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_verify_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_96)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3035,7 +3152,7 @@ func Flat_index_write(arg1 uintptr, arg2 string, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_write_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_97)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_98)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_write_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3049,7 +3166,7 @@ func Flat_index_bytes(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_bytes_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_100)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_101)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_bytes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_107)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3066,7 +3183,7 @@ func Flat_index_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_section_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_102(_swig_i_1), *(*C.swig_type_103)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_104)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_105)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_106)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_section_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_109(_swig_i_1), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_112)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3088,7 +3205,7 @@ func Flat_index_get_metadata(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_get_metadata_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_107(_swig_i_1), *(*C.swig_type_108)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_109)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_110)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_111)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_get_metadata_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_114(_swig_i_1), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3108,7 +3225,7 @@ func Flat_index_codebook(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int6
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_index_codebook_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_113)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_114)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_index_codebook_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_120)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3125,7 +3242,7 @@ func Flat_index_sids(arg1 uintptr, arg2 []int64, arg3 int, arg4 []int32, arg5 []
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_sids_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_115)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_116)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_117)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_118)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_sids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3147,7 +3264,7 @@ func Flat_index_find_sids(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int32, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_index_find_sids_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_119)(unsafe.Pointer(&_swig_i_1)), C.swig_type_120(_swig_i_2), *(*C.swig_type_121)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_122)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_123)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_index_find_sids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_1)), C.swig_type_127(_swig_i_2), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3167,7 +3284,7 @@ func Flat_index_ordinals(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []byte) 
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_ordinals_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_124)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_125)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_126)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_132)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_133)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3186,7 +3303,7 @@ func Flat_index_children(arg1 uintptr, arg2 []int32, arg3 []int32, arg4 []int32,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_children_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_128)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_129)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_130)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_131)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3211,7 +3328,7 @@ func Flat_index_upload(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int64, a
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_index_upload_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_132(_swig_i_4), C.swig_type_133(_swig_i_5), C.swig_type_134(_swig_i_6), *(*C.swig_type_135)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_index_upload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_139(_swig_i_4), C.swig_type_140(_swig_i_5), C.swig_type_141(_swig_i_6), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -3222,7 +3339,7 @@ func Flat_index_get_upload(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_get_upload_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_136)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_137)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_get_upload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3235,17 +3352,254 @@ func Flat_index_unload(arg1 uintptr, arg2 int, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_index_unload_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_138)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_index_unload_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_145)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
+}
+
+func _swig_getFLAT_ATTRIBUTE_TYPE() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_TYPE int = _swig_getFLAT_ATTRIBUTE_TYPE()
+
+func _swig_getFLAT_ATTRIBUTE_NULLS() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_NULLS int = _swig_getFLAT_ATTRIBUTE_NULLS()
+
+func _swig_getFLAT_ATTRIBUTE_DISTINCT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_DISTINCT int = _swig_getFLAT_ATTRIBUTE_DISTINCT()
+
+func _swig_getFLAT_ATTRIBUTE_CODES() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_CODES int = _swig_getFLAT_ATTRIBUTE_CODES()
+
+func _swig_getFLAT_ATTRIBUTE_LEAST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_LEAST int = _swig_getFLAT_ATTRIBUTE_LEAST()
+
+func _swig_getFLAT_ATTRIBUTE_GREATEST() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_GREATEST int = _swig_getFLAT_ATTRIBUTE_GREATEST()
+
+func _swig_getFLAT_ATTRIBUTE_COUNT() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_ATTRIBUTE_COUNT int = _swig_getFLAT_ATTRIBUTE_COUNT()
+
+func Flat_builder_declare_attribute(arg1 uintptr, arg2 string, arg3 int, arg4 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	C._wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_1)), C.swig_intgo(_swig_i_2), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_3)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+}
+
+func Flat_builder_set_attribute(arg1 uintptr, arg2 string, arg3 int64, arg4 []byte, arg5 []int64, arg6 []float32, arg7 []byte, arg8 []byte, arg9 []int64, arg10 []int64, arg11 []int64, arg12 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	_swig_i_8 := arg9
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_1)), C.swig_type_149(_swig_i_2), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_156)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_11)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
+	}
+}
+
+func Flat_index_attribute_count(arg1 uintptr, arg2 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	swig_r = (int64)(C._wrap_flat_index_attribute_count_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_1))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg2
+	}
+	return swig_r
+}
+
+func Flat_index_get_attribute(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []float32, arg5 []byte, arg6 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	swig_r = (int64)(C._wrap_flat_index_get_attribute_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_162(_swig_i_1), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_166)(unsafe.Pointer(&_swig_i_5))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg3
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg4
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	return swig_r
+}
+
+func Flat_index_attribute_integers(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64, arg6 []byte, arg7 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	C._wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_167(_swig_i_1), C.swig_type_168(_swig_i_2), C.swig_type_169(_swig_i_3), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_6)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+}
+
+func Flat_index_attribute_numbers(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []float32, arg6 []byte, arg7 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	C._wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_173(_swig_i_1), C.swig_type_174(_swig_i_2), C.swig_type_175(_swig_i_3), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_6)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+}
+
+func Flat_index_attribute_lists(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64, arg6 []int64, arg7 []byte, arg8 []byte) {
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	_swig_i_7 := arg8
+	C._wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_179(_swig_i_1), C.swig_type_180(_swig_i_2), C.swig_type_181(_swig_i_3), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_7)))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg8
+	}
+}
+
+func Flat_index_attribute_strings(arg1 uintptr, arg2 int64, arg3 int64, arg4 int64, arg5 []int64, arg6 []byte, arg7 []byte) (_swig_ret int64) {
+	var swig_r int64
+	_swig_i_0 := arg1
+	_swig_i_1 := arg2
+	_swig_i_2 := arg3
+	_swig_i_3 := arg4
+	_swig_i_4 := arg5
+	_swig_i_5 := arg6
+	_swig_i_6 := arg7
+	swig_r = (int64)(C._wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_187(_swig_i_1), C.swig_type_188(_swig_i_2), C.swig_type_189(_swig_i_3), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_6))))
+	if Swig_escape_always_false {
+		Swig_escape_val = arg5
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg6
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg7
+	}
+	return swig_r
 }
 
 func Flat_builder_plan(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_139)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_builder_plan_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3260,7 +3614,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_8f2cea4e70003cdd(*(*C.swig_type_140)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_141(_swig_i_4), *(*C.swig_type_142)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_plan_estimate_native_dc34e60f533faa8e(*(*C.swig_type_194)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_195(_swig_i_4), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -3272,7 +3626,7 @@ func Flat_plan_estimate(arg1 []int32, arg2 int, arg3 int, arg4 int, arg5 int64, 
 
 func _swig_getFLAT_PLAN_EXACT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3280,7 +3634,7 @@ var FLAT_PLAN_EXACT int = _swig_getFLAT_PLAN_EXACT()
 
 func _swig_getFLAT_PLAN_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3288,7 +3642,7 @@ var FLAT_PLAN_SIDS int = _swig_getFLAT_PLAN_SIDS()
 
 func _swig_getFLAT_PLAN_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3296,7 +3650,7 @@ var FLAT_PLAN_ITEMS int = _swig_getFLAT_PLAN_ITEMS()
 
 func _swig_getFLAT_PLAN_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3304,7 +3658,7 @@ var FLAT_PLAN_FILE_BYTES int = _swig_getFLAT_PLAN_FILE_BYTES()
 
 func _swig_getFLAT_PLAN_PEAK_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3312,7 +3666,7 @@ var FLAT_PLAN_PEAK_BYTES int = _swig_getFLAT_PLAN_PEAK_BYTES()
 
 func _swig_getFLAT_PLAN_SECTION_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3320,7 +3674,7 @@ var FLAT_PLAN_SECTION_COUNT int = _swig_getFLAT_PLAN_SECTION_COUNT()
 
 func _swig_getFLAT_PLAN_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3328,7 +3682,7 @@ var FLAT_PLAN_NODES int = _swig_getFLAT_PLAN_NODES()
 
 func _swig_getFLAT_PLAN_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3338,7 +3692,7 @@ func Flat_plan_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_plan_get_info_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_143)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_144)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_plan_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_198)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3354,7 +3708,7 @@ func Flat_plan_get_section(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	C._wrap_flat_plan_get_section_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_145(_swig_i_1), *(*C.swig_type_146)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_147)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_148)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_149)(unsafe.Pointer(&_swig_i_5)))
+	C._wrap_flat_plan_get_section_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_199(_swig_i_1), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_5)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3378,7 +3732,7 @@ func Flat_filter_from_items(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, a
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_filter_from_items_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_150)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_151)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_152)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_153)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_154)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_204)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_208)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3404,7 +3758,7 @@ func Flat_filter_from_rows(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_filter_from_rows_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_155)(unsafe.Pointer(&_swig_i_2)), C.swig_type_156(_swig_i_3), *(*C.swig_type_157)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_209)(unsafe.Pointer(&_swig_i_2)), C.swig_type_210(_swig_i_3), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3416,7 +3770,7 @@ func Flat_filter_from_rows(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64, arg5
 
 func _swig_getFLAT_TERM_ANY_OF() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TERM_ANY_OF_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3432,7 +3786,7 @@ func Flat_filter_from_term(arg1 uintptr, arg2 int, arg3 string, arg4 []int64, ar
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_flat_filter_from_term_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_158)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_159)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_160)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_161)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_162)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_163)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (uintptr)(C._wrap_flat_filter_from_term_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3459,7 +3813,7 @@ func Flat_filter_parse(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret uintpt
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (uintptr)(C._wrap_flat_filter_parse_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_164)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_165)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (uintptr)(C._wrap_flat_filter_parse_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3474,7 +3828,7 @@ func Flat_filter_text(arg1 uintptr, arg2 []byte, arg3 []byte) (_swig_ret int64) 
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_filter_text_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_167)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_168)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_filter_text_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_221)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3490,7 +3844,7 @@ func Flat_filter_combine(arg1 int, arg2 uintptr, arg3 uintptr, arg4 []byte) (_sw
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (uintptr)(C._wrap_flat_filter_combine_native_8f2cea4e70003cdd(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_169)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (uintptr)(C._wrap_flat_filter_combine_native_dc34e60f533faa8e(C.swig_intgo(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3507,7 +3861,7 @@ func Flat_filter_update(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	swig_r = (uintptr)(C._wrap_flat_filter_update_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_170)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_171)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_172)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_173)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_174)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_175)(unsafe.Pointer(&_swig_i_7))))
+	swig_r = (uintptr)(C._wrap_flat_filter_update_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_225)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_226)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_228)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_7))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3532,7 +3886,7 @@ func Flat_filter_update(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, arg5 
 func Flat_filter_prepare(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_filter_prepare_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_176)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_filter_prepare_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3540,7 +3894,7 @@ func Flat_filter_prepare(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_FILTER_PREPARED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_PREPARED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3548,7 +3902,7 @@ var FLAT_FILTER_PREPARED int = _swig_getFLAT_FILTER_PREPARED()
 
 func _swig_getFLAT_FILTER_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_ITEMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3556,7 +3910,7 @@ var FLAT_FILTER_ITEMS int = _swig_getFLAT_FILTER_ITEMS()
 
 func _swig_getFLAT_FILTER_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_SIDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3564,7 +3918,7 @@ var FLAT_FILTER_SIDS int = _swig_getFLAT_FILTER_SIDS()
 
 func _swig_getFLAT_FILTER_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3572,7 +3926,7 @@ var FLAT_FILTER_BYTES int = _swig_getFLAT_FILTER_BYTES()
 
 func _swig_getFLAT_FILTER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_FILTER_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3582,7 +3936,7 @@ func Flat_filter_get_info(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_filter_get_info_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_177)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_178)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_filter_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3596,7 +3950,7 @@ func Flat_filter_rows(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64)
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_filter_rows_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_180)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_181)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_filter_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3619,7 +3973,7 @@ func Flat_constraint_create_ruled(arg1 uintptr, arg2 uintptr, arg3 int, arg4 []i
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_ruled_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_182)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_183)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_184)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_185)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_186)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_187)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_188)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_236)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_241)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -3648,7 +4002,7 @@ func Flat_constraint_create(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_189)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3663,7 +4017,7 @@ func Flat_constraint_exclude(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, 
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_constraint_exclude_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_190)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_191)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_192)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_193)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_exclude_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_244)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3681,7 +4035,7 @@ func Flat_constraint_exclude(arg1 uintptr, arg2 int, arg3 []int64, arg4 []byte, 
 
 func _swig_getFLAT_CONSTRAINT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3689,7 +4043,7 @@ var FLAT_CONSTRAINT_LEVELS int = _swig_getFLAT_CONSTRAINT_LEVELS()
 
 func _swig_getFLAT_CONSTRAINT_VARIABLE_LENGTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3697,7 +4051,7 @@ var FLAT_CONSTRAINT_VARIABLE_LENGTH int = _swig_getFLAT_CONSTRAINT_VARIABLE_LENG
 
 func _swig_getFLAT_CONSTRAINT_KINDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3705,7 +4059,7 @@ var FLAT_CONSTRAINT_KINDS int = _swig_getFLAT_CONSTRAINT_KINDS()
 
 func _swig_getFLAT_CONSTRAINT_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3713,7 +4067,7 @@ var FLAT_CONSTRAINT_SIDS int = _swig_getFLAT_CONSTRAINT_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3721,7 +4075,7 @@ var FLAT_CONSTRAINT_ITEMS int = _swig_getFLAT_CONSTRAINT_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_RULES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_RULES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3729,7 +4083,7 @@ var FLAT_CONSTRAINT_RULES int = _swig_getFLAT_CONSTRAINT_RULES()
 
 func _swig_getFLAT_CONSTRAINT_ALLOWED_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3737,7 +4091,7 @@ var FLAT_CONSTRAINT_ALLOWED_SIDS int = _swig_getFLAT_CONSTRAINT_ALLOWED_SIDS()
 
 func _swig_getFLAT_CONSTRAINT_ALLOWED_ITEMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3745,7 +4099,7 @@ var FLAT_CONSTRAINT_ALLOWED_ITEMS int = _swig_getFLAT_CONSTRAINT_ALLOWED_ITEMS()
 
 func _swig_getFLAT_CONSTRAINT_UNKNOWN_EXCLUDED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3753,7 +4107,7 @@ var FLAT_CONSTRAINT_UNKNOWN_EXCLUDED int = _swig_getFLAT_CONSTRAINT_UNKNOWN_EXCL
 
 func _swig_getFLAT_CONSTRAINT_UNKNOWN_ALLOWED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3761,7 +4115,7 @@ var FLAT_CONSTRAINT_UNKNOWN_ALLOWED int = _swig_getFLAT_CONSTRAINT_UNKNOWN_ALLOW
 
 func _swig_getFLAT_CONSTRAINT_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3769,7 +4123,7 @@ var FLAT_CONSTRAINT_CODES int = _swig_getFLAT_CONSTRAINT_CODES()
 
 func _swig_getFLAT_CONSTRAINT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -3780,7 +4134,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_constraint_get_info_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_194)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_195)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_196)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_constraint_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_248)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3802,7 +4156,7 @@ func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, a
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_items_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_197)(unsafe.Pointer(&_swig_i_1)), C.swig_type_198(_swig_i_2), C.swig_type_199(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_200)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_201)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_202)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_203)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2), C.swig_type_253(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3825,7 +4179,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_204(_swig_i_1), *(*C.swig_type_205)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_206)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3844,7 +4198,7 @@ func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_index_items_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_207)(unsafe.Pointer(&_swig_i_1)), C.swig_type_208(_swig_i_2), C.swig_type_209(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_210)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_211)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_212)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_213)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_index_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), C.swig_type_262(_swig_i_2), C.swig_type_263(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3867,7 +4221,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_214)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_215)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_216)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3885,7 +4239,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_217)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_218)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_219)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_220)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3906,7 +4260,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_222)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_223)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_224)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -3926,7 +4280,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_226(_swig_i_1), *(*C.swig_type_227)(unsafe.Pointer(&_swig_i_2)), C.swig_type_228(_swig_i_3), *(*C.swig_type_229)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_2)), C.swig_type_282(_swig_i_3), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -3954,7 +4308,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_230)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_231)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_232)(unsafe.Pointer(&_swig_i_9)), C.swig_type_233(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_234)(unsafe.Pointer(&_swig_i_15))))
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_9)), C.swig_type_287(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_15))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -3991,7 +4345,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_start_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_235)(unsafe.Pointer(&_swig_i_1)), C.swig_type_236(_swig_i_2), *(*C.swig_type_237)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_238)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_239)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_240)(unsafe.Pointer(&_swig_i_7)), C.swig_type_241(_swig_i_8), *(*C.swig_type_242)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_243)(unsafe.Pointer(&_swig_i_10)), C.swig_type_244(_swig_i_11), *(*C.swig_type_245)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_246)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_247)(unsafe.Pointer(&_swig_i_14)), C.swig_type_248(_swig_i_15), *(*C.swig_type_249)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_250)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_252)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_start_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_1)), C.swig_type_290(_swig_i_2), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_7)), C.swig_type_295(_swig_i_8), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_10)), C.swig_type_298(_swig_i_11), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_14)), C.swig_type_302(_swig_i_15), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4057,7 +4411,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_253)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_2)), C.swig_type_255(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_256(_swig_i_7), C.swig_type_257(_swig_i_8), C.swig_type_258(_swig_i_9), C.swig_type_259(_swig_i_10), C.swig_type_260(_swig_i_11), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_17)), C.swig_type_265(_swig_i_18), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), C.swig_type_309(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_310(_swig_i_7), C.swig_type_311(_swig_i_8), C.swig_type_312(_swig_i_9), C.swig_type_313(_swig_i_10), C.swig_type_314(_swig_i_11), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_17)), C.swig_type_319(_swig_i_18), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4090,7 +4444,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_1)), C.swig_type_269(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)), C.swig_type_323(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4108,7 +4462,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_BEAMS_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4116,7 +4470,7 @@ var FLAT_BEAMS_SLOTS int = _swig_getFLAT_BEAMS_SLOTS()
 
 func _swig_getFLAT_BEAMS_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4124,7 +4478,7 @@ var FLAT_BEAMS_BEAMS int = _swig_getFLAT_BEAMS_BEAMS()
 
 func _swig_getFLAT_BEAMS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4132,7 +4486,7 @@ var FLAT_BEAMS_LEVELS int = _swig_getFLAT_BEAMS_LEVELS()
 
 func _swig_getFLAT_BEAMS_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4140,7 +4494,7 @@ var FLAT_BEAMS_PARENTS int = _swig_getFLAT_BEAMS_PARENTS()
 
 func _swig_getFLAT_BEAMS_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4148,7 +4502,7 @@ var FLAT_BEAMS_CODES int = _swig_getFLAT_BEAMS_CODES()
 
 func _swig_getFLAT_BEAMS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4156,7 +4510,7 @@ var FLAT_BEAMS_SCORES int = _swig_getFLAT_BEAMS_SCORES()
 
 func _swig_getFLAT_BEAMS_STATES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4164,7 +4518,7 @@ var FLAT_BEAMS_STATES int = _swig_getFLAT_BEAMS_STATES()
 
 func _swig_getFLAT_BEAMS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4172,7 +4526,7 @@ var FLAT_BEAMS_LIVE int = _swig_getFLAT_BEAMS_LIVE()
 
 func _swig_getFLAT_BEAMS_ACTIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4180,7 +4534,7 @@ var FLAT_BEAMS_ACTIVE int = _swig_getFLAT_BEAMS_ACTIVE()
 
 func _swig_getFLAT_BEAMS_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4188,7 +4542,7 @@ var FLAT_BEAMS_LEVEL int = _swig_getFLAT_BEAMS_LEVEL()
 
 func _swig_getFLAT_BEAMS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4196,7 +4550,7 @@ var FLAT_BEAMS_ERRORS int = _swig_getFLAT_BEAMS_ERRORS()
 
 func _swig_getFLAT_BEAMS_LOG_MASSES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4204,7 +4558,7 @@ var FLAT_BEAMS_LOG_MASSES int = _swig_getFLAT_BEAMS_LOG_MASSES()
 
 func _swig_getFLAT_BEAMS_PERTURBED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4212,7 +4566,7 @@ var FLAT_BEAMS_PERTURBED int = _swig_getFLAT_BEAMS_PERTURBED()
 
 func _swig_getFLAT_BEAMS_LOG_INCLUSIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4220,7 +4574,7 @@ var FLAT_BEAMS_LOG_INCLUSIONS int = _swig_getFLAT_BEAMS_LOG_INCLUSIONS()
 
 func _swig_getFLAT_BEAMS_THRESHOLDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4228,7 +4582,7 @@ var FLAT_BEAMS_THRESHOLDS int = _swig_getFLAT_BEAMS_THRESHOLDS()
 
 func _swig_getFLAT_BEAMS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4238,7 +4592,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4252,7 +4606,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_1)), C.swig_type_276(_swig_i_2), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), C.swig_type_330(_swig_i_2), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4276,7 +4630,7 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
-	C._wrap_flat_session_get_items_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_1)), C.swig_type_279(_swig_i_2), C.swig_type_280(_swig_i_3), C.swig_type_281(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_282)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_11)), C.swig_type_288(_swig_i_12), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_13)))
+	C._wrap_flat_session_get_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2), C.swig_type_334(_swig_i_3), C.swig_type_335(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_11)), C.swig_type_342(_swig_i_12), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_13)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4309,7 +4663,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_290)(unsafe.Pointer(&_swig_i_1)), C.swig_type_291(_swig_i_2), C.swig_type_292(_swig_i_3), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_1)), C.swig_type_345(_swig_i_2), C.swig_type_346(_swig_i_3), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4320,7 +4674,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 
 func _swig_getFLAT_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4328,7 +4682,7 @@ var FLAT_STATS_STEPS int = _swig_getFLAT_STATS_STEPS()
 
 func _swig_getFLAT_STATS_ROWS_READ() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4336,7 +4690,7 @@ var FLAT_STATS_ROWS_READ int = _swig_getFLAT_STATS_ROWS_READ()
 
 func _swig_getFLAT_STATS_ROWS_SKIPPED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4344,7 +4698,7 @@ var FLAT_STATS_ROWS_SKIPPED int = _swig_getFLAT_STATS_ROWS_SKIPPED()
 
 func _swig_getFLAT_STATS_ROWS_BAD() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4352,7 +4706,7 @@ var FLAT_STATS_ROWS_BAD int = _swig_getFLAT_STATS_ROWS_BAD()
 
 func _swig_getFLAT_STATS_DEAD_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4360,7 +4714,7 @@ var FLAT_STATS_DEAD_BEAMS int = _swig_getFLAT_STATS_DEAD_BEAMS()
 
 func _swig_getFLAT_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4368,7 +4722,7 @@ var FLAT_STATS_MEMORY_BYTES int = _swig_getFLAT_STATS_MEMORY_BYTES()
 
 func _swig_getFLAT_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4378,7 +4732,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4389,7 +4743,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 
 func _swig_getFLAT_COUNTERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_COUNTERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4397,7 +4751,7 @@ var FLAT_COUNTERS int = _swig_getFLAT_COUNTERS()
 
 func _swig_getFLAT_COUNTER_NAME_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4409,7 +4763,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4433,7 +4787,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_302)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_4)), C.swig_type_304(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_4)), C.swig_type_358(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4462,7 +4816,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_2)), C.swig_type_308(_swig_i_3), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_4)), C.swig_type_310(_swig_i_5), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_6)), C.swig_type_312(_swig_i_7), *(*C.swig_type_313)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_type_362(_swig_i_3), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_4)), C.swig_type_364(_swig_i_5), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_6)), C.swig_type_366(_swig_i_7), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4490,7 +4844,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_314)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_4)), C.swig_type_318(_swig_i_5), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_6)), C.swig_type_320(_swig_i_7), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_4)), C.swig_type_372(_swig_i_5), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_6)), C.swig_type_374(_swig_i_7), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4525,7 +4879,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_323)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_3)), C.swig_type_325(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_326(_swig_i_8), C.swig_type_327(_swig_i_9), C.swig_type_328(_swig_i_10), C.swig_type_329(_swig_i_11), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3)), C.swig_type_379(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_380(_swig_i_8), C.swig_type_381(_swig_i_9), C.swig_type_382(_swig_i_10), C.swig_type_383(_swig_i_11), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4549,7 +4903,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_2)), C.swig_type_333(_swig_i_3), C.swig_type_334(_swig_i_4), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_5)), C.swig_type_336(_swig_i_6), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)), C.swig_type_387(_swig_i_3), C.swig_type_388(_swig_i_4), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_5)), C.swig_type_390(_swig_i_6), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4583,7 +4937,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_3)), C.swig_type_341(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_342(_swig_i_8), C.swig_type_343(_swig_i_9), C.swig_type_344(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_15)), C.swig_type_348(_swig_i_16), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_3)), C.swig_type_395(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_396(_swig_i_8), C.swig_type_397(_swig_i_9), C.swig_type_398(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_15)), C.swig_type_402(_swig_i_16), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4632,7 +4986,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_3)), C.swig_type_353(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_354(_swig_i_8), C.swig_type_355(_swig_i_9), C.swig_type_356(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_21)), C.swig_type_367(_swig_i_22), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_3)), C.swig_type_407(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_408(_swig_i_8), C.swig_type_409(_swig_i_9), C.swig_type_410(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_21)), C.swig_type_421(_swig_i_22), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4688,7 +5042,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_369(_swig_i_6), C.swig_type_370(_swig_i_7), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_423(_swig_i_6), C.swig_type_424(_swig_i_7), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -4700,7 +5054,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4718,7 +5072,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_375(_swig_i_1), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_379)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_429(_swig_i_1), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4746,7 +5100,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_381)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_387)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_388)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4775,7 +5129,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 
 func _swig_getFLAT_EVENT_END() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_EVENT_END_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4783,7 +5137,7 @@ var FLAT_EVENT_END int = _swig_getFLAT_EVENT_END()
 
 func _swig_getFLAT_EVENT_DONE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4791,7 +5145,7 @@ var FLAT_EVENT_DONE int = _swig_getFLAT_EVENT_DONE()
 
 func _swig_getFLAT_EVENT_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4799,7 +5153,7 @@ var FLAT_EVENT_ADJUST int = _swig_getFLAT_EVENT_ADJUST()
 
 func _swig_getFLAT_RESULT_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4807,7 +5161,7 @@ var FLAT_RESULT_TAG int = _swig_getFLAT_RESULT_TAG()
 
 func _swig_getFLAT_RESULT_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4815,7 +5169,7 @@ var FLAT_RESULT_NUMBER int = _swig_getFLAT_RESULT_NUMBER()
 
 func _swig_getFLAT_RESULT_STATUS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4823,7 +5177,7 @@ var FLAT_RESULT_STATUS int = _swig_getFLAT_RESULT_STATUS()
 
 func _swig_getFLAT_RESULT_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4831,7 +5185,7 @@ var FLAT_RESULT_REQUEST int = _swig_getFLAT_RESULT_REQUEST()
 
 func _swig_getFLAT_RESULT_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4839,7 +5193,7 @@ var FLAT_RESULT_LIVE int = _swig_getFLAT_RESULT_LIVE()
 
 func _swig_getFLAT_RESULT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4847,7 +5201,7 @@ var FLAT_RESULT_LEVELS int = _swig_getFLAT_RESULT_LEVELS()
 
 func _swig_getFLAT_RESULT_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4855,7 +5209,7 @@ var FLAT_RESULT_QUEUED_US int = _swig_getFLAT_RESULT_QUEUED_US()
 
 func _swig_getFLAT_RESULT_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4863,7 +5217,7 @@ var FLAT_RESULT_RUN_US int = _swig_getFLAT_RESULT_RUN_US()
 
 func _swig_getFLAT_RESULT_BATCH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4871,7 +5225,7 @@ var FLAT_RESULT_BATCH int = _swig_getFLAT_RESULT_BATCH()
 
 func _swig_getFLAT_RESULT_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4879,7 +5233,7 @@ var FLAT_RESULT_ROUNDS int = _swig_getFLAT_RESULT_ROUNDS()
 
 func _swig_getFLAT_RESULT_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4887,7 +5241,7 @@ var FLAT_RESULT_DRAFTED_LEVELS int = _swig_getFLAT_RESULT_DRAFTED_LEVELS()
 
 func _swig_getFLAT_RESULT_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4895,7 +5249,7 @@ var FLAT_RESULT_ACCEPTED_LEVELS int = _swig_getFLAT_RESULT_ACCEPTED_LEVELS()
 
 func _swig_getFLAT_RESULT_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4903,7 +5257,7 @@ var FLAT_RESULT_DRAFT_US int = _swig_getFLAT_RESULT_DRAFT_US()
 
 func _swig_getFLAT_RESULT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4911,7 +5265,7 @@ var FLAT_RESULT_COUNT int = _swig_getFLAT_RESULT_COUNT()
 
 func _swig_getFLAT_ADJUST_TAG() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4919,7 +5273,7 @@ var FLAT_ADJUST_TAG int = _swig_getFLAT_ADJUST_TAG()
 
 func _swig_getFLAT_ADJUST_NUMBER() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4927,7 +5281,7 @@ var FLAT_ADJUST_NUMBER int = _swig_getFLAT_ADJUST_NUMBER()
 
 func _swig_getFLAT_ADJUST_REQUEST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4935,7 +5289,7 @@ var FLAT_ADJUST_REQUEST int = _swig_getFLAT_ADJUST_REQUEST()
 
 func _swig_getFLAT_ADJUST_LEVEL() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4943,7 +5297,7 @@ var FLAT_ADJUST_LEVEL int = _swig_getFLAT_ADJUST_LEVEL()
 
 func _swig_getFLAT_ADJUST_LOGITS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4951,7 +5305,7 @@ var FLAT_ADJUST_LOGITS int = _swig_getFLAT_ADJUST_LOGITS()
 
 func _swig_getFLAT_ADJUST_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4959,7 +5313,7 @@ var FLAT_ADJUST_ROWS int = _swig_getFLAT_ADJUST_ROWS()
 
 func _swig_getFLAT_ADJUST_COLUMNS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4967,7 +5321,7 @@ var FLAT_ADJUST_COLUMNS int = _swig_getFLAT_ADJUST_COLUMNS()
 
 func _swig_getFLAT_ADJUST_ROW_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4975,7 +5329,7 @@ var FLAT_ADJUST_ROW_STRIDE int = _swig_getFLAT_ADJUST_ROW_STRIDE()
 
 func _swig_getFLAT_ADJUST_PREFIXES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4983,7 +5337,7 @@ var FLAT_ADJUST_PREFIXES int = _swig_getFLAT_ADJUST_PREFIXES()
 
 func _swig_getFLAT_ADJUST_OFFSET() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4991,7 +5345,7 @@ var FLAT_ADJUST_OFFSET int = _swig_getFLAT_ADJUST_OFFSET()
 
 func _swig_getFLAT_ADJUST_MAP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -4999,7 +5353,7 @@ var FLAT_ADJUST_MAP int = _swig_getFLAT_ADJUST_MAP()
 
 func _swig_getFLAT_ADJUST_MAP_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5007,7 +5361,7 @@ var FLAT_ADJUST_MAP_CODES int = _swig_getFLAT_ADJUST_MAP_CODES()
 
 func _swig_getFLAT_ADJUST_END_COLUMN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5015,7 +5369,7 @@ var FLAT_ADJUST_END_COLUMN int = _swig_getFLAT_ADJUST_END_COLUMN()
 
 func _swig_getFLAT_ADJUST_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5023,7 +5377,7 @@ var FLAT_ADJUST_COUNT int = _swig_getFLAT_ADJUST_COUNT()
 
 func _swig_getFLAT_EVENT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5034,7 +5388,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_390)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5049,7 +5403,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_391(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_445(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -5061,7 +5415,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_8f2cea4e70003cdd(C.swig_type_393(_swig_i_0), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_395)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_397)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_dc34e60f533faa8e(C.swig_type_447(_swig_i_0), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5085,7 +5439,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_8f2cea4e70003cdd(*(*C.swig_type_398)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_dc34e60f533faa8e(*(*C.swig_type_452)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_454)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5100,7 +5454,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 
 func _swig_getFLAT_MODEL_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5108,7 +5462,7 @@ var FLAT_MODEL_LAYERS int = _swig_getFLAT_MODEL_LAYERS()
 
 func _swig_getFLAT_MODEL_ENCODER_LAYERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5116,7 +5470,7 @@ var FLAT_MODEL_ENCODER_LAYERS int = _swig_getFLAT_MODEL_ENCODER_LAYERS()
 
 func _swig_getFLAT_MODEL_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5124,7 +5478,7 @@ var FLAT_MODEL_HIDDEN int = _swig_getFLAT_MODEL_HIDDEN()
 
 func _swig_getFLAT_MODEL_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5132,7 +5486,7 @@ var FLAT_MODEL_HEADS int = _swig_getFLAT_MODEL_HEADS()
 
 func _swig_getFLAT_MODEL_KV_HEADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5140,7 +5494,7 @@ var FLAT_MODEL_KV_HEADS int = _swig_getFLAT_MODEL_KV_HEADS()
 
 func _swig_getFLAT_MODEL_HEAD_DIM() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5148,7 +5502,7 @@ var FLAT_MODEL_HEAD_DIM int = _swig_getFLAT_MODEL_HEAD_DIM()
 
 func _swig_getFLAT_MODEL_WEIGHTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5156,7 +5510,7 @@ var FLAT_MODEL_WEIGHTS int = _swig_getFLAT_MODEL_WEIGHTS()
 
 func _swig_getFLAT_MODEL_VOCABULARY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5164,7 +5518,7 @@ var FLAT_MODEL_VOCABULARY int = _swig_getFLAT_MODEL_VOCABULARY()
 
 func _swig_getFLAT_MODEL_MAX_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5172,7 +5526,7 @@ var FLAT_MODEL_MAX_POSITIONS int = _swig_getFLAT_MODEL_MAX_POSITIONS()
 
 func _swig_getFLAT_MODEL_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5180,7 +5534,7 @@ var FLAT_MODEL_PARAMETERS int = _swig_getFLAT_MODEL_PARAMETERS()
 
 func _swig_getFLAT_MODEL_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5188,7 +5542,7 @@ var FLAT_MODEL_MEMORY_BYTES int = _swig_getFLAT_MODEL_MEMORY_BYTES()
 
 func _swig_getFLAT_MODEL_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5196,7 +5550,7 @@ var FLAT_MODEL_COUNT int = _swig_getFLAT_MODEL_COUNT()
 
 func _swig_getFLAT_MODEL_FAMILY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5207,7 +5561,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_402)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5221,7 +5575,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 
 func _swig_getFLAT_RUNNER_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5229,7 +5583,7 @@ var FLAT_RUNNER_BEAMS int = _swig_getFLAT_RUNNER_BEAMS()
 
 func _swig_getFLAT_RUNNER_NORMALIZATION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5237,7 +5591,7 @@ var FLAT_RUNNER_NORMALIZATION int = _swig_getFLAT_RUNNER_NORMALIZATION()
 
 func _swig_getFLAT_RUNNER_STRATEGY() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5245,7 +5599,7 @@ var FLAT_RUNNER_STRATEGY int = _swig_getFLAT_RUNNER_STRATEGY()
 
 func _swig_getFLAT_RUNNER_MAX_PROMPT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5253,7 +5607,7 @@ var FLAT_RUNNER_MAX_PROMPT int = _swig_getFLAT_RUNNER_MAX_PROMPT()
 
 func _swig_getFLAT_RUNNER_MAX_GROUP() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5261,7 +5615,7 @@ var FLAT_RUNNER_MAX_GROUP int = _swig_getFLAT_RUNNER_MAX_GROUP()
 
 func _swig_getFLAT_RUNNER_QUEUE_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5269,7 +5623,7 @@ var FLAT_RUNNER_QUEUE_REQUESTS int = _swig_getFLAT_RUNNER_QUEUE_REQUESTS()
 
 func _swig_getFLAT_RUNNER_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5277,7 +5631,7 @@ var FLAT_RUNNER_LANES int = _swig_getFLAT_RUNNER_LANES()
 
 func _swig_getFLAT_RUNNER_LANE_THREADS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5285,7 +5639,7 @@ var FLAT_RUNNER_LANE_THREADS int = _swig_getFLAT_RUNNER_LANE_THREADS()
 
 func _swig_getFLAT_RUNNER_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5293,7 +5647,7 @@ var FLAT_RUNNER_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_BATCH_REQUESTS()
 
 func _swig_getFLAT_RUNNER_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5301,7 +5655,7 @@ var FLAT_RUNNER_BATCH_ROWS int = _swig_getFLAT_RUNNER_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_WAIT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5309,7 +5663,7 @@ var FLAT_RUNNER_WAIT_US int = _swig_getFLAT_RUNNER_WAIT_US()
 
 func _swig_getFLAT_RUNNER_ADJUST() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5317,7 +5671,7 @@ var FLAT_RUNNER_ADJUST int = _swig_getFLAT_RUNNER_ADJUST()
 
 func _swig_getFLAT_RUNNER_SPECULATE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5325,7 +5679,7 @@ var FLAT_RUNNER_SPECULATE int = _swig_getFLAT_RUNNER_SPECULATE()
 
 func _swig_getFLAT_RUNNER_DRAFT_BEAMS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5333,7 +5687,7 @@ var FLAT_RUNNER_DRAFT_BEAMS int = _swig_getFLAT_RUNNER_DRAFT_BEAMS()
 
 func _swig_getFLAT_RUNNER_WITHOUT_REPLACEMENT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5341,7 +5695,7 @@ var FLAT_RUNNER_WITHOUT_REPLACEMENT int = _swig_getFLAT_RUNNER_WITHOUT_REPLACEME
 
 func _swig_getFLAT_RUNNER_MODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5349,7 +5703,7 @@ var FLAT_RUNNER_MODE int = _swig_getFLAT_RUNNER_MODE()
 
 func _swig_getFLAT_RUNNER_TOP_K() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5357,7 +5711,7 @@ var FLAT_RUNNER_TOP_K int = _swig_getFLAT_RUNNER_TOP_K()
 
 func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5365,7 +5719,7 @@ var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
 
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5388,7 +5742,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_10)), C.swig_type_408(_swig_i_11), *(*C.swig_type_409)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_10)), C.swig_type_462(_swig_i_11), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5417,7 +5771,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5438,7 +5792,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_runner_run_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_413(_swig_i_1), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_416(_swig_i_8), C.swig_type_417(_swig_i_9), C.swig_type_418(_swig_i_10), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_runner_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_467(_swig_i_1), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_470(_swig_i_8), C.swig_type_471(_swig_i_9), C.swig_type_472(_swig_i_10), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5467,7 +5821,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_422(_swig_i_1), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_425(_swig_i_8), C.swig_type_426(_swig_i_9), C.swig_type_427(_swig_i_10), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_476(_swig_i_1), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_479(_swig_i_8), C.swig_type_480(_swig_i_9), C.swig_type_481(_swig_i_10), *(*C.swig_type_482)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5484,7 +5838,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_429(_swig_i_1), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_483(_swig_i_1), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5495,7 +5849,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_type_431(_swig_i_1), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_485(_swig_i_1), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5504,7 +5858,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 
 func _swig_getFLAT_RUNNER_STATS_LANES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5512,7 +5866,7 @@ var FLAT_RUNNER_STATS_LANES int = _swig_getFLAT_RUNNER_STATS_LANES()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5520,7 +5874,7 @@ var FLAT_RUNNER_STATS_QUEUED int = _swig_getFLAT_RUNNER_STATS_QUEUED()
 
 func _swig_getFLAT_RUNNER_STATS_RUNNING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5528,7 +5882,7 @@ var FLAT_RUNNER_STATS_RUNNING int = _swig_getFLAT_RUNNER_STATS_RUNNING()
 
 func _swig_getFLAT_RUNNER_STATS_SUBMITTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5536,7 +5890,7 @@ var FLAT_RUNNER_STATS_SUBMITTED int = _swig_getFLAT_RUNNER_STATS_SUBMITTED()
 
 func _swig_getFLAT_RUNNER_STATS_FINISHED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5544,7 +5898,7 @@ var FLAT_RUNNER_STATS_FINISHED int = _swig_getFLAT_RUNNER_STATS_FINISHED()
 
 func _swig_getFLAT_RUNNER_STATS_FAILED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5552,7 +5906,7 @@ var FLAT_RUNNER_STATS_FAILED int = _swig_getFLAT_RUNNER_STATS_FAILED()
 
 func _swig_getFLAT_RUNNER_STATS_CANCELLED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5560,7 +5914,7 @@ var FLAT_RUNNER_STATS_CANCELLED int = _swig_getFLAT_RUNNER_STATS_CANCELLED()
 
 func _swig_getFLAT_RUNNER_STATS_EXPIRED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5568,7 +5922,7 @@ var FLAT_RUNNER_STATS_EXPIRED int = _swig_getFLAT_RUNNER_STATS_EXPIRED()
 
 func _swig_getFLAT_RUNNER_STATS_REFUSED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5576,7 +5930,7 @@ var FLAT_RUNNER_STATS_REFUSED int = _swig_getFLAT_RUNNER_STATS_REFUSED()
 
 func _swig_getFLAT_RUNNER_STATS_BATCHES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5584,7 +5938,7 @@ var FLAT_RUNNER_STATS_BATCHES int = _swig_getFLAT_RUNNER_STATS_BATCHES()
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_REQUESTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5592,7 +5946,7 @@ var FLAT_RUNNER_STATS_BATCH_REQUESTS int = _swig_getFLAT_RUNNER_STATS_BATCH_REQU
 
 func _swig_getFLAT_RUNNER_STATS_BATCH_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5600,7 +5954,7 @@ var FLAT_RUNNER_STATS_BATCH_ROWS int = _swig_getFLAT_RUNNER_STATS_BATCH_ROWS()
 
 func _swig_getFLAT_RUNNER_STATS_BUSY_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5608,7 +5962,7 @@ var FLAT_RUNNER_STATS_BUSY_US int = _swig_getFLAT_RUNNER_STATS_BUSY_US()
 
 func _swig_getFLAT_RUNNER_STATS_UP_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5616,7 +5970,7 @@ var FLAT_RUNNER_STATS_UP_US int = _swig_getFLAT_RUNNER_STATS_UP_US()
 
 func _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5624,7 +5978,7 @@ var FLAT_RUNNER_STATS_MEMORY_BYTES int = _swig_getFLAT_RUNNER_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_RUNNER_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5632,7 +5986,7 @@ var FLAT_RUNNER_STATS_ROUNDS int = _swig_getFLAT_RUNNER_STATS_ROUNDS()
 
 func _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5640,7 +5994,7 @@ var FLAT_RUNNER_STATS_ROUND_LEVELS int = _swig_getFLAT_RUNNER_STATS_ROUND_LEVELS
 
 func _swig_getFLAT_RUNNER_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5648,7 +6002,7 @@ var FLAT_RUNNER_STATS_DRAFTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_DRAFTED_LE
 
 func _swig_getFLAT_RUNNER_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5656,7 +6010,7 @@ var FLAT_RUNNER_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_RUNNER_STATS_ACCEPTED_
 
 func _swig_getFLAT_RUNNER_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5664,7 +6018,7 @@ var FLAT_RUNNER_STATS_NODES int = _swig_getFLAT_RUNNER_STATS_NODES()
 
 func _swig_getFLAT_RUNNER_STATS_DRAFT_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5672,7 +6026,7 @@ var FLAT_RUNNER_STATS_DRAFT_US int = _swig_getFLAT_RUNNER_STATS_DRAFT_US()
 
 func _swig_getFLAT_RUNNER_STATS_QUEUED_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5680,7 +6034,7 @@ var FLAT_RUNNER_STATS_QUEUED_US int = _swig_getFLAT_RUNNER_STATS_QUEUED_US()
 
 func _swig_getFLAT_RUNNER_STATS_RUN_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5688,7 +6042,7 @@ var FLAT_RUNNER_STATS_RUN_US int = _swig_getFLAT_RUNNER_STATS_RUN_US()
 
 func _swig_getFLAT_RUNNER_STATS_TOTAL_US() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5696,7 +6050,7 @@ var FLAT_RUNNER_STATS_TOTAL_US int = _swig_getFLAT_RUNNER_STATS_TOTAL_US()
 
 func _swig_getFLAT_RUNNER_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5706,7 +6060,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5718,7 +6072,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5726,7 +6080,7 @@ func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 
 func _swig_getFLAT_DRAFT_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5734,7 +6088,7 @@ var FLAT_DRAFT_LEVELS int = _swig_getFLAT_DRAFT_LEVELS()
 
 func _swig_getFLAT_DRAFT_HIDDEN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5742,7 +6096,7 @@ var FLAT_DRAFT_HIDDEN int = _swig_getFLAT_DRAFT_HIDDEN()
 
 func _swig_getFLAT_DRAFT_EMBEDDING() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5750,7 +6104,7 @@ var FLAT_DRAFT_EMBEDDING int = _swig_getFLAT_DRAFT_EMBEDDING()
 
 func _swig_getFLAT_DRAFT_INPUT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5758,7 +6112,7 @@ var FLAT_DRAFT_INPUT int = _swig_getFLAT_DRAFT_INPUT()
 
 func _swig_getFLAT_DRAFT_TRANSITION() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5766,7 +6120,7 @@ var FLAT_DRAFT_TRANSITION int = _swig_getFLAT_DRAFT_TRANSITION()
 
 func _swig_getFLAT_DRAFT_DTYPE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5774,7 +6128,7 @@ var FLAT_DRAFT_DTYPE int = _swig_getFLAT_DRAFT_DTYPE()
 
 func _swig_getFLAT_DRAFT_SHAPE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5782,7 +6136,7 @@ var FLAT_DRAFT_SHAPE_COUNT int = _swig_getFLAT_DRAFT_SHAPE_COUNT()
 
 func _swig_getFLAT_DRAFT_PARAMETERS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5790,7 +6144,7 @@ var FLAT_DRAFT_PARAMETERS int = _swig_getFLAT_DRAFT_PARAMETERS()
 
 func _swig_getFLAT_DRAFT_FILE_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5798,7 +6152,7 @@ var FLAT_DRAFT_FILE_BYTES int = _swig_getFLAT_DRAFT_FILE_BYTES()
 
 func _swig_getFLAT_DRAFT_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5806,7 +6160,7 @@ var FLAT_DRAFT_MEMORY_BYTES int = _swig_getFLAT_DRAFT_MEMORY_BYTES()
 
 func _swig_getFLAT_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5814,7 +6168,7 @@ var FLAT_DRAFT_COUNT int = _swig_getFLAT_DRAFT_COUNT()
 
 func _swig_getFLAT_DRAFT_LISTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5824,7 +6178,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_8f2cea4e70003cdd(*(*C.swig_type_436)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_dc34e60f533faa8e(*(*C.swig_type_490)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5841,7 +6195,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5866,7 +6220,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_8f2cea4e70003cdd(*(*C.swig_type_443)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_dc34e60f533faa8e(*(*C.swig_type_497)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5903,7 +6257,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_504)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
@@ -5931,7 +6285,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_1)), C.swig_type_452(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_453(_swig_i_6), C.swig_type_454(_swig_i_7), C.swig_type_455(_swig_i_8), C.swig_type_456(_swig_i_9), C.swig_type_457(_swig_i_10), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_1)), C.swig_type_506(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_507(_swig_i_6), C.swig_type_508(_swig_i_7), C.swig_type_509(_swig_i_8), C.swig_type_510(_swig_i_9), C.swig_type_511(_swig_i_10), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_517)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_519)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5963,7 +6317,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 
 func _swig_getFLAT_DRAFT_START() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5971,7 +6325,7 @@ var FLAT_DRAFT_START int = _swig_getFLAT_DRAFT_START()
 
 func _swig_getFLAT_DRAFT_DECODE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5979,7 +6333,7 @@ var FLAT_DRAFT_DECODE int = _swig_getFLAT_DRAFT_DECODE()
 
 func _swig_getFLAT_DRAFT_RUN() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5987,7 +6341,7 @@ var FLAT_DRAFT_RUN int = _swig_getFLAT_DRAFT_RUN()
 
 func _swig_getFLAT_DRAFTS_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -5995,7 +6349,7 @@ var FLAT_DRAFTS_LIVE int = _swig_getFLAT_DRAFTS_LIVE()
 
 func _swig_getFLAT_DRAFTS_ERRORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6003,7 +6357,7 @@ var FLAT_DRAFTS_ERRORS int = _swig_getFLAT_DRAFTS_ERRORS()
 
 func _swig_getFLAT_DRAFTS_SIDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6011,7 +6365,7 @@ var FLAT_DRAFTS_SIDS int = _swig_getFLAT_DRAFTS_SIDS()
 
 func _swig_getFLAT_DRAFTS_SCORES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6019,7 +6373,7 @@ var FLAT_DRAFTS_SCORES int = _swig_getFLAT_DRAFTS_SCORES()
 
 func _swig_getFLAT_DRAFTS_ORDINALS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6027,7 +6381,7 @@ var FLAT_DRAFTS_ORDINALS int = _swig_getFLAT_DRAFTS_ORDINALS()
 
 func _swig_getFLAT_DRAFTS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6052,7 +6406,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_2)), C.swig_type_467(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_468(_swig_i_7), C.swig_type_469(_swig_i_8), C.swig_type_470(_swig_i_9), C.swig_type_471(_swig_i_10), C.swig_type_472(_swig_i_11), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_475(_swig_i_15), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_2)), C.swig_type_521(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_522(_swig_i_7), C.swig_type_523(_swig_i_8), C.swig_type_524(_swig_i_9), C.swig_type_525(_swig_i_10), C.swig_type_526(_swig_i_11), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_529(_swig_i_15), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6084,7 +6438,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_8f2cea4e70003cdd(*(*C.swig_type_478)(unsafe.Pointer(&_swig_i_0)), C.swig_type_479(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_480(_swig_i_5), C.swig_type_481(_swig_i_6), C.swig_type_482(_swig_i_7), *(*C.swig_type_483)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_dc34e60f533faa8e(*(*C.swig_type_532)(unsafe.Pointer(&_swig_i_0)), C.swig_type_533(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_534(_swig_i_5), C.swig_type_535(_swig_i_6), C.swig_type_536(_swig_i_7), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6104,7 +6458,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_485(_swig_i_3), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_539(_swig_i_3), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -6131,7 +6485,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_3)), C.swig_type_489(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_490(_swig_i_8), C.swig_type_491(_swig_i_9), C.swig_type_492(_swig_i_10), C.swig_type_493(_swig_i_11), C.swig_type_494(_swig_i_12), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_497)(unsafe.Pointer(&_swig_i_16)), C.swig_type_498(_swig_i_17), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_3)), C.swig_type_543(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_544(_swig_i_8), C.swig_type_545(_swig_i_9), C.swig_type_546(_swig_i_10), C.swig_type_547(_swig_i_11), C.swig_type_548(_swig_i_12), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_550)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_551)(unsafe.Pointer(&_swig_i_16)), C.swig_type_552(_swig_i_17), *(*C.swig_type_553)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6154,7 +6508,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 
 func _swig_getFLAT_HIDDEN_STATS_STEPS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6162,7 +6516,7 @@ var FLAT_HIDDEN_STATS_STEPS int = _swig_getFLAT_HIDDEN_STATS_STEPS()
 
 func _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6170,7 +6524,7 @@ var FLAT_HIDDEN_STATS_CHILD_SLOTS int = _swig_getFLAT_HIDDEN_STATS_CHILD_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6178,7 +6532,7 @@ var FLAT_HIDDEN_STATS_UNION_SLOTS int = _swig_getFLAT_HIDDEN_STATS_UNION_SLOTS()
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6186,7 +6540,7 @@ var FLAT_HIDDEN_STATS_PRODUCT_SLOTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCT_SLO
 
 func _swig_getFLAT_HIDDEN_STATS_PRODUCTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6194,7 +6548,7 @@ var FLAT_HIDDEN_STATS_PRODUCTS int = _swig_getFLAT_HIDDEN_STATS_PRODUCTS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6202,7 +6556,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_ROWS int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_ROWS()
 
 func _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6210,7 +6564,7 @@ var FLAT_HIDDEN_STATS_WEIGHT_BYTES int = _swig_getFLAT_HIDDEN_STATS_WEIGHT_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6218,7 +6572,7 @@ var FLAT_HIDDEN_STATS_MEMORY_BYTES int = _swig_getFLAT_HIDDEN_STATS_MEMORY_BYTES
 
 func _swig_getFLAT_HIDDEN_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6229,7 +6583,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_554)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_555)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6249,7 +6603,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_503(_swig_i_4), *(*C.swig_type_504)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_557(_swig_i_4), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -6262,7 +6616,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_506)(unsafe.Pointer(&_swig_i_1)), C.swig_type_507(_swig_i_2), *(*C.swig_type_508)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_1)), C.swig_type_561(_swig_i_2), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6274,7 +6628,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 
 func _swig_getFLAT_TREE_DEPTH() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6282,7 +6636,7 @@ var FLAT_TREE_DEPTH int = _swig_getFLAT_TREE_DEPTH()
 
 func _swig_getFLAT_TREE_SLOT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6290,7 +6644,7 @@ var FLAT_TREE_SLOT_COUNT int = _swig_getFLAT_TREE_SLOT_COUNT()
 
 func _swig_getFLAT_TREE_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6298,7 +6652,7 @@ var FLAT_TREE_NODES int = _swig_getFLAT_TREE_NODES()
 
 func _swig_getFLAT_TREE_PLACE_STRIDE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6306,7 +6660,7 @@ var FLAT_TREE_PLACE_STRIDE int = _swig_getFLAT_TREE_PLACE_STRIDE()
 
 func _swig_getFLAT_TREE_DRAFT_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6314,7 +6668,7 @@ var FLAT_TREE_DRAFT_COUNT int = _swig_getFLAT_TREE_DRAFT_COUNT()
 
 func _swig_getFLAT_TREE_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6322,7 +6676,7 @@ var FLAT_TREE_SLOTS int = _swig_getFLAT_TREE_SLOTS()
 
 func _swig_getFLAT_TREE_NODE_OFFSETS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6330,7 +6684,7 @@ var FLAT_TREE_NODE_OFFSETS int = _swig_getFLAT_TREE_NODE_OFFSETS()
 
 func _swig_getFLAT_TREE_TOKENS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6338,7 +6692,7 @@ var FLAT_TREE_TOKENS int = _swig_getFLAT_TREE_TOKENS()
 
 func _swig_getFLAT_TREE_CODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6346,7 +6700,7 @@ var FLAT_TREE_CODES int = _swig_getFLAT_TREE_CODES()
 
 func _swig_getFLAT_TREE_POSITIONS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6354,7 +6708,7 @@ var FLAT_TREE_POSITIONS int = _swig_getFLAT_TREE_POSITIONS()
 
 func _swig_getFLAT_TREE_PARENTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6362,7 +6716,7 @@ var FLAT_TREE_PARENTS int = _swig_getFLAT_TREE_PARENTS()
 
 func _swig_getFLAT_TREE_PLACES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6370,7 +6724,7 @@ var FLAT_TREE_PLACES int = _swig_getFLAT_TREE_PLACES()
 
 func _swig_getFLAT_TREE_ANCESTORS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6378,7 +6732,7 @@ var FLAT_TREE_ANCESTORS int = _swig_getFLAT_TREE_ANCESTORS()
 
 func _swig_getFLAT_TREE_DRAFT_SLOTS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6386,7 +6740,7 @@ var FLAT_TREE_DRAFT_SLOTS int = _swig_getFLAT_TREE_DRAFT_SLOTS()
 
 func _swig_getFLAT_TREE_DRAFT_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6394,7 +6748,7 @@ var FLAT_TREE_DRAFT_NODES int = _swig_getFLAT_TREE_DRAFT_NODES()
 
 func _swig_getFLAT_TREE_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6404,7 +6758,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_564)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6416,7 +6770,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_565)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6427,7 +6781,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_1)), C.swig_type_513(_swig_i_2), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_566)(unsafe.Pointer(&_swig_i_1)), C.swig_type_567(_swig_i_2), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6450,7 +6804,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_1)), C.swig_type_516(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_517(_swig_i_6), C.swig_type_518(_swig_i_7), C.swig_type_519(_swig_i_8), C.swig_type_520(_swig_i_9), C.swig_type_521(_swig_i_10), *(*C.swig_type_522)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_1)), C.swig_type_570(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_571(_swig_i_6), C.swig_type_572(_swig_i_7), C.swig_type_573(_swig_i_8), C.swig_type_574(_swig_i_9), C.swig_type_575(_swig_i_10), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6464,7 +6818,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 
 func _swig_getFLAT_SPECULATION_STATS_ROUNDS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6472,7 +6826,7 @@ var FLAT_SPECULATION_STATS_ROUNDS int = _swig_getFLAT_SPECULATION_STATS_ROUNDS()
 
 func _swig_getFLAT_SPECULATION_STATS_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6480,7 +6834,7 @@ var FLAT_SPECULATION_STATS_LEVELS int = _swig_getFLAT_SPECULATION_STATS_LEVELS()
 
 func _swig_getFLAT_SPECULATION_STATS_DRAFTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6488,7 +6842,7 @@ var FLAT_SPECULATION_STATS_DRAFTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS_
 
 func _swig_getFLAT_SPECULATION_STATS_ACCEPTED_LEVELS() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6496,7 +6850,7 @@ var FLAT_SPECULATION_STATS_ACCEPTED_LEVELS int = _swig_getFLAT_SPECULATION_STATS
 
 func _swig_getFLAT_SPECULATION_STATS_NODES() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6504,7 +6858,7 @@ var FLAT_SPECULATION_STATS_NODES int = _swig_getFLAT_SPECULATION_STATS_NODES()
 
 func _swig_getFLAT_SPECULATION_STATS_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6514,7 +6868,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_578)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6533,7 +6887,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_527(_swig_i_4), C.swig_type_528(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_529)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_580)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_581(_swig_i_4), C.swig_type_582(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6547,7 +6901,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 
 func _swig_getFLAT_RELAXED_LIVE() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6555,7 +6909,7 @@ var FLAT_RELAXED_LIVE int = _swig_getFLAT_RELAXED_LIVE()
 
 func _swig_getFLAT_RELAXED_ACCEPTED() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6563,7 +6917,7 @@ var FLAT_RELAXED_ACCEPTED int = _swig_getFLAT_RELAXED_ACCEPTED()
 
 func _swig_getFLAT_RELAXED_GOES_ON() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6571,7 +6925,7 @@ var FLAT_RELAXED_GOES_ON int = _swig_getFLAT_RELAXED_GOES_ON()
 
 func _swig_getFLAT_RELAXED_COUNT() (_swig_ret int) {
 	var swig_r int
-	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_8f2cea4e70003cdd())
+	swig_r = (int)(C._wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e())
 	return swig_r
 }
 
@@ -6590,7 +6944,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_8f2cea4e70003cdd(C.uintptr_t(_swig_i_0), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_532)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_533)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_534(_swig_i_6), C.swig_type_535(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_536)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_585)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_588(_swig_i_6), C.swig_type_589(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

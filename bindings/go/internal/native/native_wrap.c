@@ -918,41 +918,55 @@ static inline int fl_terminated(sidbeam_error* err, const char* name, flat_in_by
   return err->code == 0;
 }
 
+/* Splits names, each of which ends with NUL; none: 0. */
+static inline int32_t fl_names(flat_in_bytes list, const char* what, int32_t most, const char** names,
+                               sidbeam_error* err) {
+  int32_t count = 0;
+  int64_t i;
+  if (list.data == NULL || !fl_terminated(err, what, list)) return 0;
+  for (i = 0; i < list.count; i += (int64_t)strlen(list.data + i) + 1) {
+    if (count == most) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "%s has more than %d names", what, most);
+      return 0;
+    }
+    names[count++] = list.data + i;
+  }
+  return count;
+}
+
 /* Names end with NUL, those of `levels` each; none: NULL. `names` [SIDBEAM_MAX_LEVELS] is what the config refers to. */
 static inline int fl_arrow_config(flat_in_bytes sid, flat_in_bytes levels, flat_in_bytes level_prefix,
                                   flat_in_bytes item, flat_in_bytes priority, const char** names,
                                   sidbeam_arrow_config* config, sidbeam_error* err) {
-  int64_t i = 0;
-  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "levels", levels) ||
-      !fl_terminated(err, "level_prefix", level_prefix) || !fl_terminated(err, "item", item) ||
-      !fl_terminated(err, "priority", priority))
+  if (!fl_terminated(err, "sid", sid) || !fl_terminated(err, "level_prefix", level_prefix) ||
+      !fl_terminated(err, "item", item) || !fl_terminated(err, "priority", priority))
     return 0;
   config->sid = sid.data;
   config->level_prefix = level_prefix.data;
   config->item = item.data;
   config->priority = priority.data;
-  if (levels.data == NULL) return 1;
-  config->levels = names;
-  for (i = 0; i < levels.count; i += (int64_t)strlen(levels.data + i) + 1) {
-    if (config->level_count == SIDBEAM_MAX_LEVELS) {
-      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "levels has more than %d names", SIDBEAM_MAX_LEVELS);
-      return 0;
-    }
-    names[config->level_count++] = levels.data + i;
-  }
-  return 1;
+  config->level_count = fl_names(levels, "levels", SIDBEAM_MAX_LEVELS, names, err);
+  if (levels.data != NULL) config->levels = names;
+  return err->code == 0;
 }
 
-/* stream: the address of an ArrowArrayStream. Returns the number of pairs. */
+enum { FLAT_MOST_ATTRIBUTES = 256 };
+
+/* stream: the address of an ArrowArrayStream; attributes: names, each of which ends with NUL. Returns the number of
+ * pairs. */
 static inline int64_t flat_builder_add_arrow(flat_handle* builder, int64_t stream, flat_in_bytes sid,
                                              flat_in_bytes levels, flat_in_bytes level_prefix, flat_in_bytes item,
-                                             flat_in_bytes priority, sidbeam_error* err) {
+                                             flat_in_bytes priority, flat_in_bytes attributes, int32_t all_attributes,
+                                             sidbeam_error* err) {
   sidbeam_arrow_config config = SIDBEAM_ARROW_CONFIG_INIT;
-  const char* names[SIDBEAM_MAX_LEVELS];
+  const char *names[SIDBEAM_MAX_LEVELS], *columns[FLAT_MOST_ATTRIBUTES];
   int64_t pairs = 0;
   void* object = NULL;
   fl_clear(err);
-  if (fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
+  config.attributes = columns;
+  config.all_attributes = all_attributes;
+  config.attribute_count = fl_names(attributes, "attributes", FLAT_MOST_ATTRIBUTES, columns, err);
+  if (err->code == 0 && fl_arrow_config(sid, levels, level_prefix, item, priority, names, &config, err))
     object = fl_enter(builder, FLAT_BUILDER, err);
   if (object == NULL) {
     flat_arrow_release(stream);
@@ -1003,6 +1017,7 @@ enum {
   FLAT_IMPORT_VARIABLE_LENGTH,
   FLAT_IMPORT_ID_TYPE,
   FLAT_IMPORT_CODES_FROM_DATA,
+  FLAT_IMPORT_ATTRIBUTES, /* how many */
   FLAT_IMPORT_COUNT
 };
 
@@ -1017,7 +1032,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
                                     int32_t variable_length, const char* format, const char* ids,
                                     const char* item_column, const char* sid_columns, const char* priority_column,
                                     const char* token_pattern, int64_t token_base, int32_t quotes, int32_t text_ids,
-                                    sidbeam_error* err) {
+                                    const char* attributes, sidbeam_error* err) {
   sidbeam_import_config config = SIDBEAM_IMPORT_CONFIG_INIT;
   sidbeam_import* opened = NULL;
   fl_clear(err);
@@ -1041,6 +1056,7 @@ static inline void flat_import_open(flat_handle* import, const char* path, int32
   config.token_base = token_base >= 0 ? token_base : 0;
   config.quotes = quotes;
   config.text_ids = text_ids;
+  config.attributes = attributes;
   config.progress = fl_progress;
   config.progress_context = import;
   if (atomic_load(&import->object) != NULL) {
@@ -1076,6 +1092,7 @@ static inline void flat_import_get_info(flat_handle* import, flat_out_i64 number
     numbers.data[FLAT_IMPORT_VARIABLE_LENGTH] = info.variable_length;
     numbers.data[FLAT_IMPORT_ID_TYPE] = info.id_type;
     numbers.data[FLAT_IMPORT_CODES_FROM_DATA] = info.codes_from_data;
+    numbers.data[FLAT_IMPORT_ATTRIBUTES] = info.attribute_count;
     memcpy(codes.data, info.codes, (size_t)info.levels * sizeof(int32_t));
   }
   fl_leave(import);
@@ -1101,6 +1118,28 @@ static inline int64_t flat_import_text(flat_handle* import, int32_t which, flat_
       fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "which is %d, expected a text of FLAT_IMPORT_*", which);
     } else {
       length = fl_text(out, text, (int64_t)strlen(text));
+    }
+  }
+  fl_leave(import);
+  return length;
+}
+
+/* type [1]: SIDBEAM_ATTRIBUTE_* of attribute i. Copies as much of its name as fits; returns the name's length. */
+static inline int64_t flat_import_get_attribute(flat_handle* import, int64_t i, flat_out_i32 type, flat_out_bytes name,
+                                                sidbeam_error* err) {
+  sidbeam_import_info info = SIDBEAM_IMPORT_INFO_INIT;
+  int64_t length = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, type, 1)) return 0;
+  object = fl_enter_import(import, err);
+  if (object == NULL) return 0;
+  if (fl_import_api->import_get_info((sidbeam_import*)object, &info, err) == SIDBEAM_OK) {
+    if (i < 0 || i >= info.attribute_count) {
+      fl_fail(err, SIDBEAM_INVALID_ARGUMENT, "i is %" PRId64 ", expected less than %" PRId64, i, info.attribute_count);
+    } else {
+      type.data[0] = info.attribute_types[i];
+      length = fl_text(name, info.attribute_names[i], (int64_t)strlen(info.attribute_names[i]));
     }
   }
   fl_leave(import);
@@ -1524,6 +1563,169 @@ static inline void flat_index_unload(flat_handle* index, int32_t device_id, sidb
   if (object == NULL) return;
   sidbeam_index_unload((sidbeam_index*)object, device_id);
   fl_drop_user(index);
+}
+
+#endif
+
+/* Attributes of items: given to a builder, and read from an index. See flat.h. SPDX-License-Identifier: Apache-2.0 */
+#ifndef SIDBEAM_FLAT_ATTRIBUTES_H
+#define SIDBEAM_FLAT_ATTRIBUTES_H
+
+/* Where the numbers of sidbeam_attribute_info stand in an array of FLAT_ATTRIBUTE_COUNT. */
+enum {
+  FLAT_ATTRIBUTE_TYPE,
+  FLAT_ATTRIBUTE_NULLS,
+  FLAT_ATTRIBUTE_DISTINCT,
+  FLAT_ATTRIBUTE_CODES,
+  FLAT_ATTRIBUTE_LEAST,
+  FLAT_ATTRIBUTE_GREATEST,
+  FLAT_ATTRIBUTE_COUNT
+};
+
+static inline void flat_builder_declare_attribute(flat_handle* builder, const char* name, int32_t type,
+                                                  sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_declare_attribute((sidbeam_builder*)object, name, type, err);
+  fl_leave(builder);
+}
+
+/* Fields of sidbeam_attribute_column; those that the type does not need may be none. valid, bools: bytes. Strings go by
+ * offsets, which has one more than there are; with codes they are a dictionary. */
+static inline void flat_builder_set_attribute(flat_handle* builder, const char* name, int64_t count,
+                                              flat_in_bytes valid, flat_in_i64 integers, flat_in_f32 numbers,
+                                              flat_in_bytes bools, flat_in_bytes text, flat_in_i64 offsets,
+                                              flat_in_i64 lists, flat_in_i64 codes, sidbeam_error* err) {
+  sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
+  int64_t values = count;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_NEED(err, valid, count) || !FLAT_NEED(err, integers, count) || !FLAT_NEED(err, numbers, count) ||
+      !FLAT_NEED(err, bools, count) || !FLAT_NEED(err, lists, count + 1))
+    return;
+  if (lists.data != NULL && count >= 0) values = lists.data[count];
+  if (values < 0) values = 0; /* which the library refuses */
+  if (!FLAT_NEED(err, codes, values) || (codes.data == NULL && !FLAT_NEED(err, offsets, values + 1)) ||
+      !FLAT_NEED(err, offsets, 1) ||
+      (offsets.data != NULL && !FLAT_NEED(err, text, offsets.data[codes.data == NULL ? values : offsets.count - 1])))
+    return;
+  column.name = name;
+  column.valid = (const uint8_t*)valid.data;
+  column.integers = integers.data;
+  column.numbers = numbers.data;
+  column.bools = (const uint8_t*)bools.data;
+  column.text = text.data;
+  column.offsets = offsets.data;
+  column.lists = lists.data;
+  column.codes = codes.data;
+  column.string_count = offsets.count - 1;
+  object = fl_enter(builder, FLAT_BUILDER, err);
+  if (object == NULL) return;
+  (void)!sidbeam_builder_set_attribute((sidbeam_builder*)object, &column, count, err);
+  fl_leave(builder);
+}
+
+/* How many attributes the index has. */
+static inline int64_t flat_index_attribute_count(flat_handle* index, sidbeam_error* err) {
+  sidbeam_index_info info = SIDBEAM_INDEX_INFO_INIT;
+  void* object;
+  fl_clear(err);
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  (void)!sidbeam_index_get_info((sidbeam_index*)object, &info, err);
+  fl_drop_user(index);
+  return info.attribute_count;
+}
+
+/* numbers [FLAT_ATTRIBUTE_COUNT]; range [2]: least and greatest of F32. Returns the length of the name, of which as
+ * much as fits is written. */
+static inline int64_t flat_index_get_attribute(flat_handle* index, int64_t i, flat_out_i64 numbers, flat_out_f32 range,
+                                               flat_out_bytes name, sidbeam_error* err) {
+  sidbeam_attribute_info info = SIDBEAM_ATTRIBUTE_INFO_INIT;
+  int64_t bytes = 0;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, numbers, FLAT_ATTRIBUTE_COUNT) || !FLAT_GIVEN(err, range, 2)) return 0;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  if (sidbeam_index_get_attribute((sidbeam_index*)object, i, &info, err) == SIDBEAM_OK) {
+    numbers.data[FLAT_ATTRIBUTE_TYPE] = info.type;
+    numbers.data[FLAT_ATTRIBUTE_NULLS] = info.nulls;
+    numbers.data[FLAT_ATTRIBUTE_DISTINCT] = info.distinct;
+    numbers.data[FLAT_ATTRIBUTE_CODES] = info.codes;
+    numbers.data[FLAT_ATTRIBUTE_LEAST] = info.least;
+    numbers.data[FLAT_ATTRIBUTE_GREATEST] = info.greatest;
+    range.data[0] = (float)info.least_number;
+    range.data[1] = (float)info.greatest_number;
+    bytes = fl_text(name, info.name, (int64_t)strlen(info.name));
+  }
+  fl_drop_user(index);
+  return bytes;
+}
+
+/* values [count]; valid [count] bytes, or none. */
+static inline void flat_index_attribute_integers(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                                 flat_out_i64 values, flat_out_bytes valid, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, count) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_integers((sidbeam_index*)object, attribute, item_row, count, values.data,
+                                          (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+static inline void flat_index_attribute_numbers(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                                flat_out_f32 values, flat_out_bytes valid, sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, values, count) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_numbers((sidbeam_index*)object, attribute, item_row, count, values.data,
+                                         (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+/* offsets [count + 1]; codes as many as the last of these says, or none; valid [count] bytes, or none. */
+static inline void flat_index_attribute_lists(flat_handle* index, int64_t attribute, int64_t item_row, int64_t count,
+                                              flat_out_i64 offsets, flat_out_i64 codes, flat_out_bytes valid,
+                                              sidbeam_error* err) {
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, offsets, count + 1) || !FLAT_NEED(err, valid, count)) return;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return;
+  (void)!sidbeam_index_attribute_lists((sidbeam_index*)object, attribute, item_row, count, offsets.data, codes.count,
+                                       codes.data, (uint8_t*)valid.data, err);
+  fl_drop_user(index);
+}
+
+/* The strings of codes [first, first + count), end to end: offsets [count + 1]; as many whole strings as fit are
+ * written to `text`. Returns their length altogether. */
+static inline int64_t flat_index_attribute_strings(flat_handle* index, int64_t attribute, int64_t first, int64_t count,
+                                                   flat_out_i64 offsets, flat_out_bytes text, sidbeam_error* err) {
+  int64_t end = 0, i;
+  void* object;
+  fl_clear(err);
+  if (!FLAT_GIVEN(err, offsets, count + 1)) return 0;
+  object = fl_share(index, FLAT_INDEX, err);
+  if (object == NULL) return 0;
+  offsets.data[0] = 0;
+  for (i = 0; i < count; i++) {
+    const char* string = NULL;
+    int64_t bytes = 0;
+    if (sidbeam_index_attribute_string((sidbeam_index*)object, attribute, first + i, &string, &bytes, err) !=
+        SIDBEAM_OK)
+      break;
+    if (text.data != NULL && end + bytes <= text.count) memcpy(text.data + end, string, (size_t)bytes);
+    offsets.data[i + 1] = end += bytes;
+  }
+  fl_drop_user(index);
+  return end;
 }
 
 #endif
@@ -4314,7 +4516,7 @@ static inline void flat_relaxed_verify(flat_handle* runtime, flat_in_f32 target,
 extern "C" {
 #endif
 
-void _wrap_Swig_free_native_8f2cea4e70003cdd(void *_swig_go_0) {
+void _wrap_Swig_free_native_dc34e60f533faa8e(void *_swig_go_0) {
   void *arg1 = (void *) 0 ;
   
   arg1 = *(void **)&_swig_go_0; 
@@ -4324,7 +4526,7 @@ void _wrap_Swig_free_native_8f2cea4e70003cdd(void *_swig_go_0) {
 }
 
 
-void *_wrap_Swig_malloc_native_8f2cea4e70003cdd(intgo _swig_go_0) {
+void *_wrap_Swig_malloc_native_dc34e60f533faa8e(intgo _swig_go_0) {
   int arg1 ;
   void *result = 0 ;
   void *_swig_go_result;
@@ -4337,7 +4539,7 @@ void *_wrap_Swig_malloc_native_8f2cea4e70003cdd(intgo _swig_go_0) {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4349,7 +4551,7 @@ intgo _wrap_SIDBEAM_MAX_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_CODES_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_MAX_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4361,7 +4563,7 @@ intgo _wrap_SIDBEAM_MAX_CODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_MAX_BEAMS_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_MAX_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4373,7 +4575,7 @@ intgo _wrap_SIDBEAM_MAX_BEAMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F32_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DTYPE_F32_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4385,7 +4587,7 @@ intgo _wrap_SIDBEAM_DTYPE_F32_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_F16_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DTYPE_F16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4397,7 +4599,7 @@ intgo _wrap_SIDBEAM_DTYPE_F16_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DTYPE_BF16_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DTYPE_BF16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4409,7 +4611,7 @@ intgo _wrap_SIDBEAM_DTYPE_BF16_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CPU_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DEVICE_CPU_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4421,7 +4623,7 @@ intgo _wrap_SIDBEAM_DEVICE_CPU_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DEVICE_CUDA_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4433,7 +4635,7 @@ intgo _wrap_SIDBEAM_DEVICE_CUDA_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_TRIE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_KIND_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4445,7 +4647,7 @@ intgo _wrap_SIDBEAM_KIND_TRIE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_SORTED_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_KIND_SORTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4457,7 +4659,7 @@ intgo _wrap_SIDBEAM_KIND_SORTED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_HASH_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_KIND_HASH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4469,7 +4671,7 @@ intgo _wrap_SIDBEAM_KIND_HASH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4481,7 +4683,7 @@ intgo _wrap_SIDBEAM_KIND_COMPACT_TRIE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_OK_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_OK_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4493,7 +4695,7 @@ intgo _wrap_SIDBEAM_OK_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4505,7 +4707,7 @@ intgo _wrap_SIDBEAM_INVALID_ARGUMENT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4517,7 +4719,7 @@ intgo _wrap_SIDBEAM_OUT_OF_MEMORY_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_IO_ERROR_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_IO_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4529,7 +4731,7 @@ intgo _wrap_SIDBEAM_IO_ERROR_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_CORRUPT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_CORRUPT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4541,7 +4743,7 @@ intgo _wrap_SIDBEAM_CORRUPT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_UNSUPPORTED_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_UNSUPPORTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4553,7 +4755,7 @@ intgo _wrap_SIDBEAM_UNSUPPORTED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_MISSING_SECTION_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_MISSING_SECTION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4565,7 +4767,7 @@ intgo _wrap_SIDBEAM_MISSING_SECTION_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISION_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_COLLISION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4577,7 +4779,7 @@ intgo _wrap_SIDBEAM_COLLISION_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_CANCELLED_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_CANCELLED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4589,7 +4791,7 @@ intgo _wrap_SIDBEAM_CANCELLED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_BAD_STATE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_BAD_STATE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4601,7 +4803,7 @@ intgo _wrap_SIDBEAM_BAD_STATE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_NO_DEVICE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_NO_DEVICE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4613,7 +4815,7 @@ intgo _wrap_SIDBEAM_NO_DEVICE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_INTERNAL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_INTERNAL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4625,7 +4827,7 @@ intgo _wrap_SIDBEAM_INTERNAL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DEVICE_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4637,7 +4839,7 @@ intgo _wrap_SIDBEAM_DEVICE_ERROR_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_QUEUE_FULL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_QUEUE_FULL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4649,7 +4851,7 @@ intgo _wrap_SIDBEAM_QUEUE_FULL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4661,7 +4863,7 @@ intgo _wrap_SIDBEAM_DEADLINE_EXCEEDED_native_8f2cea4e70003cdd() {
 }
 
 
-_goslice_ _wrap_sidbeam_version_native_8f2cea4e70003cdd() {
+_goslice_ _wrap_sidbeam_version_native_dc34e60f533faa8e() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4675,7 +4877,7 @@ _goslice_ _wrap_sidbeam_version_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_sidbeam_abi_version_native_8f2cea4e70003cdd() {
+intgo _wrap_sidbeam_abi_version_native_dc34e60f533faa8e() {
   uint32_t result;
   intgo _swig_go_result;
   
@@ -4686,7 +4888,7 @@ intgo _wrap_sidbeam_abi_version_native_8f2cea4e70003cdd() {
 }
 
 
-_goslice_ _wrap_sidbeam_status_name_native_8f2cea4e70003cdd(intgo _swig_go_0) {
+_goslice_ _wrap_sidbeam_status_name_native_dc34e60f533faa8e(intgo _swig_go_0) {
   sidbeam_status arg1 ;
   char *result = 0 ;
   _goslice_ _swig_go_result;
@@ -4702,7 +4904,7 @@ _goslice_ _wrap_sidbeam_status_name_native_8f2cea4e70003cdd(intgo _swig_go_0) {
 }
 
 
-_goslice_ _wrap_sidbeam_cpu_target_native_8f2cea4e70003cdd() {
+_goslice_ _wrap_sidbeam_cpu_target_native_dc34e60f533faa8e() {
   char *result = 0 ;
   _goslice_ _swig_go_result;
   
@@ -4716,7 +4918,7 @@ _goslice_ _wrap_sidbeam_cpu_target_native_8f2cea4e70003cdd() {
 }
 
 
-long long _wrap_FLAT_BROADCAST_native_8f2cea4e70003cdd() {
+long long _wrap_FLAT_BROADCAST_native_dc34e60f533faa8e() {
   int64_t result;
   long long _swig_go_result;
   
@@ -4727,7 +4929,7 @@ long long _wrap_FLAT_BROADCAST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_ERROR_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_LOG_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4739,7 +4941,7 @@ intgo _wrap_SIDBEAM_LOG_ERROR_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_WARNING_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_LOG_WARNING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4751,7 +4953,7 @@ intgo _wrap_SIDBEAM_LOG_WARNING_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_LOG_INFO_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_LOG_INFO_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4763,7 +4965,7 @@ intgo _wrap_SIDBEAM_LOG_INFO_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_I64_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ID_I64_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4775,7 +4977,7 @@ intgo _wrap_SIDBEAM_ID_I64_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_U64_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ID_U64_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4787,7 +4989,7 @@ intgo _wrap_SIDBEAM_ID_U64_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ID_STRING_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ID_STRING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4799,7 +5001,7 @@ intgo _wrap_SIDBEAM_ID_STRING_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4811,7 +5013,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_KEEP_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4823,7 +5025,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_ERROR_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4835,7 +5037,7 @@ intgo _wrap_SIDBEAM_COLLISIONS_FIRST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SORT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_PHASE_SORT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4847,7 +5049,7 @@ intgo _wrap_SIDBEAM_PHASE_SORT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SCAN_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_PHASE_SCAN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4859,7 +5061,7 @@ intgo _wrap_SIDBEAM_PHASE_SCAN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_EMIT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_PHASE_EMIT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4871,7 +5073,7 @@ intgo _wrap_SIDBEAM_PHASE_EMIT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4883,7 +5085,7 @@ intgo _wrap_SIDBEAM_PHASE_CHECKSUM_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SYNC_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_PHASE_SYNC_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4895,7 +5097,7 @@ intgo _wrap_SIDBEAM_PHASE_SYNC_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_PHASE_SURVEY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4907,7 +5109,7 @@ intgo _wrap_SIDBEAM_PHASE_SURVEY_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_PHASE_READ_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_PHASE_READ_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4919,7 +5121,7 @@ intgo _wrap_SIDBEAM_PHASE_READ_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_QUOTES_AUTO_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4931,7 +5133,7 @@ intgo _wrap_SIDBEAM_QUOTES_AUTO_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4943,7 +5145,7 @@ intgo _wrap_SIDBEAM_QUOTES_RFC4180_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_QUOTES_TEXT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4955,7 +5157,7 @@ intgo _wrap_SIDBEAM_QUOTES_TEXT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4967,7 +5169,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_MAP_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4979,7 +5181,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_PREFAULT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -4991,7 +5193,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_LOCK_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5003,7 +5205,7 @@ intgo _wrap_SIDBEAM_RESIDENCY_COPY_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_VERIFY_HEADER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5015,7 +5217,7 @@ intgo _wrap_SIDBEAM_VERIFY_HEADER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5027,7 +5229,7 @@ intgo _wrap_SIDBEAM_VERIFY_CHECKSUMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_VERIFY_FULL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_VERIFY_FULL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5039,7 +5241,7 @@ intgo _wrap_SIDBEAM_VERIFY_FULL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5051,7 +5253,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_I64_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5063,7 +5265,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_F32_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5075,7 +5277,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_BOOL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5087,7 +5289,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5099,7 +5301,7 @@ intgo _wrap_SIDBEAM_ATTRIBUTE_STRING_LIST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5111,7 +5313,7 @@ intgo _wrap_SIDBEAM_ITEMS_BY_ID_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5123,7 +5325,7 @@ intgo _wrap_SIDBEAM_ITEMS_BY_ROW_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ROWS_BITS_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ROWS_BITS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5135,7 +5337,7 @@ intgo _wrap_SIDBEAM_ROWS_BITS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ROWS_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ROWS_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5147,7 +5349,7 @@ intgo _wrap_SIDBEAM_ROWS_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_ROWS_ROARING_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_ROWS_ROARING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5159,7 +5361,7 @@ intgo _wrap_SIDBEAM_ROWS_ROARING_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_EQUAL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_EQUAL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5171,7 +5373,7 @@ intgo _wrap_SIDBEAM_TERM_EQUAL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5183,7 +5385,7 @@ intgo _wrap_SIDBEAM_TERM_NOT_EQUAL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_LESS_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_LESS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5195,7 +5397,7 @@ intgo _wrap_SIDBEAM_TERM_LESS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_AT_MOST_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_AT_MOST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5207,7 +5409,7 @@ intgo _wrap_SIDBEAM_TERM_AT_MOST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_GREATER_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_GREATER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5219,7 +5421,7 @@ intgo _wrap_SIDBEAM_TERM_GREATER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5231,7 +5433,7 @@ intgo _wrap_SIDBEAM_TERM_AT_LEAST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_IN_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_IN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5243,7 +5445,7 @@ intgo _wrap_SIDBEAM_TERM_IN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_BETWEEN_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_BETWEEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5255,7 +5457,7 @@ intgo _wrap_SIDBEAM_TERM_BETWEEN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_CONTAINS_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_CONTAINS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5267,7 +5469,7 @@ intgo _wrap_SIDBEAM_TERM_CONTAINS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_TERM_IS_NULL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_TERM_IS_NULL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5279,7 +5481,7 @@ intgo _wrap_SIDBEAM_TERM_IS_NULL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_FILTER_AND_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_FILTER_AND_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5291,7 +5493,7 @@ intgo _wrap_SIDBEAM_FILTER_AND_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_FILTER_OR_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_FILTER_OR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5303,7 +5505,7 @@ intgo _wrap_SIDBEAM_FILTER_OR_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_FILTER_NOT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_FILTER_NOT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5315,7 +5517,7 @@ intgo _wrap_SIDBEAM_FILTER_NOT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5327,7 +5529,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_FULL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5339,7 +5541,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_LEVEL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5351,7 +5553,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_VALID_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5363,7 +5565,7 @@ intgo _wrap_SIDBEAM_NORMALIZE_NONE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SEARCH_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_MODE_SEARCH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5375,7 +5577,7 @@ intgo _wrap_SIDBEAM_MODE_SEARCH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_MODE_SAMPLE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5387,7 +5589,7 @@ intgo _wrap_SIDBEAM_MODE_SAMPLE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5399,7 +5601,7 @@ intgo _wrap_SIDBEAM_MODE_STOCHASTIC_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5411,7 +5613,7 @@ intgo _wrap_SIDBEAM_STRATEGY_TRIE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5423,7 +5625,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5435,7 +5637,7 @@ intgo _wrap_SIDBEAM_STRATEGY_SORTED_TOPK_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5447,7 +5649,7 @@ intgo _wrap_SIDBEAM_STRATEGY_HASH_FINAL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_STRATEGY_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5459,7 +5661,7 @@ intgo _wrap_SIDBEAM_STRATEGY_NONE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5471,7 +5673,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_ROW_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5483,7 +5685,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_LSE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5495,7 +5697,7 @@ intgo _wrap_SIDBEAM_SLOT_BAD_MAP_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5507,7 +5709,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_STORED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_WEIGHTS_F32_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5519,7 +5721,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F32_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_WEIGHTS_F16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5531,7 +5733,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_F16_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5543,7 +5745,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_BF16_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5555,7 +5757,7 @@ intgo _wrap_SIDBEAM_WEIGHTS_INT8_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5567,7 +5769,7 @@ intgo _wrap_SIDBEAM_SPECULATE_STRICT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5579,7 +5781,7 @@ intgo _wrap_SIDBEAM_SPECULATE_RELAXED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5591,7 +5793,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_BOTH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5603,7 +5805,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_HIDDEN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5615,7 +5817,7 @@ intgo _wrap_SIDBEAM_DRAFT_INPUT_STATE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5627,7 +5829,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_RNN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5639,7 +5841,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_GRU_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5651,7 +5853,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_ADD_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5663,7 +5865,7 @@ intgo _wrap_SIDBEAM_DRAFT_TRANSITION_NONE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5675,7 +5877,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_TRIE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5687,7 +5889,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_HASH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5699,7 +5901,7 @@ intgo _wrap_SIDBEAM_DRAFT_VERIFY_NONE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5711,7 +5913,7 @@ intgo _wrap_SIDBEAM_HIDDEN_FASTEST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5723,7 +5925,7 @@ intgo _wrap_SIDBEAM_HIDDEN_CHILDREN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8f2cea4e70003cdd() {
+intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5735,7 +5937,7 @@ intgo _wrap_SIDBEAM_HIDDEN_PRODUCT_native_8f2cea4e70003cdd() {
 }
 
 
-long long _wrap_flat_words_native_8f2cea4e70003cdd(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
+long long _wrap_flat_words_native_dc34e60f533faa8e(_goslice_ _swig_go_0, _goslice_ _swig_go_1) {
   flat_in_bytes arg1 ;
   flat_out_bytes arg2 ;
   int64_t result;
@@ -5756,7 +5958,7 @@ long long _wrap_flat_words_native_8f2cea4e70003cdd(_goslice_ _swig_go_0, _goslic
 }
 
 
-intgo _wrap_FLAT_RUNTIME_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNTIME_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5768,7 +5970,7 @@ intgo _wrap_FLAT_RUNTIME_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BUILDER_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BUILDER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5780,7 +5982,7 @@ intgo _wrap_FLAT_BUILDER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INDEX_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INDEX_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5792,7 +5994,7 @@ intgo _wrap_FLAT_INDEX_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5804,7 +6006,7 @@ intgo _wrap_FLAT_CONSTRAINT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_SESSION_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SESSION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5816,7 +6018,7 @@ intgo _wrap_FLAT_SESSION_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SET_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_SET_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5828,7 +6030,7 @@ intgo _wrap_FLAT_CONSTRAINT_SET_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5840,7 +6042,7 @@ intgo _wrap_FLAT_PLAN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DISC_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DISC_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5852,7 +6054,7 @@ intgo _wrap_FLAT_DISC_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5864,7 +6066,7 @@ intgo _wrap_FLAT_MODEL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5876,7 +6078,7 @@ intgo _wrap_FLAT_RUNNER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_EVENTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_EVENTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5888,7 +6090,7 @@ intgo _wrap_FLAT_EVENTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HEAD_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_HEAD_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5900,7 +6102,7 @@ intgo _wrap_FLAT_DRAFT_HEAD_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODER_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_DECODER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5912,7 +6114,7 @@ intgo _wrap_FLAT_DRAFT_DECODER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_OUTPUT_LAYER_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_OUTPUT_LAYER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5924,7 +6126,7 @@ intgo _wrap_FLAT_OUTPUT_LAYER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5936,7 +6138,7 @@ intgo _wrap_FLAT_HIDDEN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SPECULATION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5948,7 +6150,7 @@ intgo _wrap_FLAT_SPECULATION_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5960,7 +6162,7 @@ intgo _wrap_FLAT_IMPORT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_FILTER_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_FILTER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -5972,7 +6174,7 @@ intgo _wrap_FLAT_FILTER_native_8f2cea4e70003cdd() {
 }
 
 
-long long _wrap_FLAT_CLOSED_native_8f2cea4e70003cdd() {
+long long _wrap_FLAT_CLOSED_native_dc34e60f533faa8e() {
   long long result;
   long long _swig_go_result;
   
@@ -5983,7 +6185,7 @@ long long _wrap_FLAT_CLOSED_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_close_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
+void _wrap_flat_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -5995,7 +6197,7 @@ void _wrap_flat_close_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
 }
 
 
-intgo _wrap_flat_is_closed_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
+intgo _wrap_flat_is_closed_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6010,7 +6212,7 @@ intgo _wrap_flat_is_closed_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_free_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
+void _wrap_flat_free_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -6022,7 +6224,7 @@ void _wrap_flat_free_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_view_retain_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_view_retain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -6038,7 +6240,7 @@ void _wrap_flat_view_retain_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_view_release_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
+void _wrap_flat_view_release_native_dc34e60f533faa8e(flat_handle *_swig_go_0) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   
   {
@@ -6050,7 +6252,7 @@ void _wrap_flat_view_release_native_8f2cea4e70003cdd(flat_handle *_swig_go_0) {
 }
 
 
-void _wrap_flat_check_abi_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
+void _wrap_flat_check_abi_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
   sidbeam_error *arg1 = (sidbeam_error *) 0 ;
   
   {
@@ -6062,7 +6264,7 @@ void _wrap_flat_check_abi_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
 }
 
 
-intgo _wrap_FLAT_LOG_MESSAGES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_LOG_MESSAGES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6074,7 +6276,7 @@ intgo _wrap_FLAT_LOG_MESSAGES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_LOG_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_LOG_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6086,7 +6288,7 @@ intgo _wrap_FLAT_LOG_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_flat_log_take_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
+intgo _wrap_flat_log_take_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
   flat_out_bytes arg1 ;
   int32_t result;
   intgo _swig_go_result;
@@ -6102,7 +6304,7 @@ intgo _wrap_flat_log_take_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
 }
 
 
-flat_handle *_wrap_flat_runtime_create_native_8f2cea4e70003cdd(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
+flat_handle *_wrap_flat_runtime_create_native_dc34e60f533faa8e(intgo _swig_go_0, intgo _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9) {
   int32_t arg1 ;
   int32_t arg2 ;
   int64_t arg3 ;
@@ -6147,7 +6349,7 @@ flat_handle *_wrap_flat_runtime_create_native_8f2cea4e70003cdd(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_builder_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_builder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, _gostring_ _swig_go_8, long long _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -6196,7 +6398,7 @@ flat_handle *_wrap_flat_builder_create_native_8f2cea4e70003cdd(flat_handle *_swi
 }
 
 
-void _wrap_flat_builder_get_progress_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_get_progress_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6217,7 +6419,7 @@ void _wrap_flat_builder_get_progress_native_8f2cea4e70003cdd(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_builder_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6231,7 +6433,7 @@ void _wrap_flat_builder_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_builder_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_builder_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -6271,7 +6473,7 @@ void _wrap_flat_builder_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_builder_add_named_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_builder_add_named_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int32_t arg3 ;
@@ -6316,7 +6518,7 @@ void _wrap_flat_builder_add_named_native_8f2cea4e70003cdd(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_builder_set_metadata_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_builder_set_metadata_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   char *arg3 = (char *) 0 ;
@@ -6346,7 +6548,7 @@ void _wrap_flat_builder_set_metadata_native_8f2cea4e70003cdd(flat_handle *_swig_
 }
 
 
-void _wrap_flat_builder_write_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_builder_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6369,7 +6571,7 @@ void _wrap_flat_builder_write_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _
 }
 
 
-intgo _wrap_FLAT_ARROW_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ARROW_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6381,7 +6583,7 @@ intgo _wrap_FLAT_ARROW_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ARROW_SHORTEST_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ARROW_SHORTEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6393,7 +6595,7 @@ intgo _wrap_FLAT_ARROW_SHORTEST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ID_TYPE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ARROW_ID_TYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6405,7 +6607,7 @@ intgo _wrap_FLAT_ARROW_ID_TYPE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ARROW_ITEMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ARROW_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6417,7 +6619,7 @@ intgo _wrap_FLAT_ARROW_ITEMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PRIORITIES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ARROW_PRIORITIES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6429,7 +6631,7 @@ intgo _wrap_FLAT_ARROW_PRIORITIES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ARROW_PAIRS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ARROW_PAIRS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6441,7 +6643,7 @@ intgo _wrap_FLAT_ARROW_PAIRS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ARROW_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ARROW_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6453,7 +6655,7 @@ intgo _wrap_FLAT_ARROW_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_arrow_release_native_8f2cea4e70003cdd(long long _swig_go_0) {
+void _wrap_flat_arrow_release_native_dc34e60f533faa8e(long long _swig_go_0) {
   int64_t arg1 ;
   
   arg1 = (int64_t)_swig_go_0; 
@@ -6463,7 +6665,19 @@ void _wrap_flat_arrow_release_native_8f2cea4e70003cdd(long long _swig_go_0) {
 }
 
 
-long long _wrap_flat_builder_add_arrow_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+intgo _wrap_FLAT_MOST_ATTRIBUTES_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_MOST_ATTRIBUTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_builder_add_arrow_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -6471,7 +6685,9 @@ long long _wrap_flat_builder_add_arrow_native_8f2cea4e70003cdd(flat_handle *_swi
   flat_in_bytes arg5 ;
   flat_in_bytes arg6 ;
   flat_in_bytes arg7 ;
-  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  flat_in_bytes arg8 ;
+  int32_t arg9 ;
+  sidbeam_error *arg10 = (sidbeam_error *) 0 ;
   int64_t result;
   long long _swig_go_result;
   
@@ -6500,16 +6716,21 @@ long long _wrap_flat_builder_add_arrow_native_8f2cea4e70003cdd(flat_handle *_swi
     (&arg7)->count = _swig_go_6.len;
   }
   {
-    arg8 = (sidbeam_error*)_swig_go_7.array; 
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  arg9 = (int32_t)_swig_go_8; 
+  {
+    arg10 = (sidbeam_error*)_swig_go_9.array; 
   }
   
-  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  result = (int64_t)flat_builder_add_arrow(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10);
   _swig_go_result = result; 
   return _swig_go_result;
 }
 
 
-void _wrap_flat_arrow_inspect_native_8f2cea4e70003cdd(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_arrow_inspect_native_dc34e60f533faa8e(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   int64_t arg1 ;
   flat_in_bytes arg2 ;
   flat_in_bytes arg3 ;
@@ -6558,7 +6779,7 @@ void _wrap_flat_arrow_inspect_native_8f2cea4e70003cdd(long long _swig_go_0, _gos
 }
 
 
-intgo _wrap_FLAT_IMPORT_FORMAT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_FORMAT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6570,7 +6791,7 @@ intgo _wrap_FLAT_IMPORT_FORMAT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_SUMMARY_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_SUMMARY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6582,7 +6803,7 @@ intgo _wrap_FLAT_IMPORT_SUMMARY_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6594,7 +6815,7 @@ intgo _wrap_FLAT_IMPORT_BEGIN_TOKENS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_END_TOKENS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6606,7 +6827,7 @@ intgo _wrap_FLAT_IMPORT_END_TOKENS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_FAMILY_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_FAMILY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6618,7 +6839,7 @@ intgo _wrap_FLAT_IMPORT_FAMILY_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6630,7 +6851,7 @@ intgo _wrap_FLAT_IMPORT_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ROWS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6642,7 +6863,7 @@ intgo _wrap_FLAT_IMPORT_ROWS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6654,7 +6875,7 @@ intgo _wrap_FLAT_IMPORT_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_ID_TYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6666,7 +6887,7 @@ intgo _wrap_FLAT_IMPORT_ID_TYPE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6678,7 +6899,19 @@ intgo _wrap_FLAT_IMPORT_CODES_FROM_DATA_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_IMPORT_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_IMPORT_ATTRIBUTES_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_IMPORT_ATTRIBUTES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_IMPORT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -6690,7 +6923,7 @@ intgo _wrap_FLAT_IMPORT_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-flat_handle *_wrap_flat_import_create_native_8f2cea4e70003cdd() {
+flat_handle *_wrap_flat_import_create_native_dc34e60f533faa8e() {
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -6703,7 +6936,7 @@ flat_handle *_wrap_flat_import_create_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_import_open_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14) {
+void _wrap_flat_import_open_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, _gostring_ _swig_go_6, _gostring_ _swig_go_7, _gostring_ _swig_go_8, _gostring_ _swig_go_9, _gostring_ _swig_go_10, long long _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, _gostring_ _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6718,7 +6951,8 @@ void _wrap_flat_import_open_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _go
   int64_t arg12 ;
   int32_t arg13 ;
   int32_t arg14 ;
-  sidbeam_error *arg15 = (sidbeam_error *) 0 ;
+  char *arg15 = (char *) 0 ;
+  sidbeam_error *arg16 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -6767,11 +7001,16 @@ void _wrap_flat_import_open_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _go
   arg12 = (int64_t)_swig_go_11; 
   arg13 = (int32_t)_swig_go_12; 
   arg14 = (int32_t)_swig_go_13; 
+  
+  arg15 = (char *)malloc(_swig_go_14.n + 1);
+  memcpy(arg15, _swig_go_14.p, _swig_go_14.n);
+  arg15[_swig_go_14.n] = '\0';
+  
   {
-    arg15 = (sidbeam_error*)_swig_go_14.array; 
+    arg16 = (sidbeam_error*)_swig_go_15.array; 
   }
   
-  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,arg15);
+  flat_import_open(arg1,(char const *)arg2,arg3,arg4,arg5,(char const *)arg6,(char const *)arg7,(char const *)arg8,(char const *)arg9,(char const *)arg10,(char const *)arg11,arg12,arg13,arg14,(char const *)arg15,arg16);
   
   free(arg2); 
   free(arg6); 
@@ -6780,10 +7019,11 @@ void _wrap_flat_import_open_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _go
   free(arg9); 
   free(arg10); 
   free(arg11); 
+  free(arg15); 
 }
 
 
-void _wrap_flat_import_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_import_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -6809,7 +7049,7 @@ void _wrap_flat_import_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_import_text_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_import_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_bytes arg3 ;
@@ -6835,7 +7075,38 @@ long long _wrap_flat_import_text_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_import_add_to_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_import_get_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_out_i32 arg3 ;
+  flat_out_bytes arg4 ;
+  sidbeam_error *arg5 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    arg5 = (sidbeam_error*)_swig_go_4.array; 
+  }
+  
+  result = (int64_t)flat_import_get_attribute(arg1,arg2,arg3,arg4,arg5);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_import_add_to_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6855,7 +7126,7 @@ void _wrap_flat_import_add_to_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, f
 }
 
 
-void _wrap_flat_import_get_progress_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_import_get_progress_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -6876,7 +7147,7 @@ void _wrap_flat_import_get_progress_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_import_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1) {
+void _wrap_flat_import_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   
@@ -6890,7 +7161,7 @@ void _wrap_flat_import_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, i
 }
 
 
-long long _wrap_flat_returned_loans_native_8f2cea4e70003cdd(_goslice_ _swig_go_0) {
+long long _wrap_flat_returned_loans_native_dc34e60f533faa8e(_goslice_ _swig_go_0) {
   flat_out_i64 arg1 ;
   int64_t result;
   long long _swig_go_result;
@@ -6906,7 +7177,7 @@ long long _wrap_flat_returned_loans_native_8f2cea4e70003cdd(_goslice_ _swig_go_0
 }
 
 
-flat_handle *_wrap_flat_builder_finish_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_builder_finish_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -6927,7 +7198,7 @@ flat_handle *_wrap_flat_builder_finish_native_8f2cea4e70003cdd(flat_handle *_swi
 }
 
 
-flat_handle *_wrap_flat_index_open_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_index_open_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   int32_t arg3 ;
@@ -6959,7 +7230,7 @@ flat_handle *_wrap_flat_index_open_native_8f2cea4e70003cdd(flat_handle *_swig_go
 }
 
 
-flat_handle *_wrap_flat_index_open_memory_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_index_open_memory_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   int64_t arg3 ;
@@ -6991,7 +7262,7 @@ flat_handle *_wrap_flat_index_open_memory_native_8f2cea4e70003cdd(flat_handle *_
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7003,7 +7274,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MAJOR_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7015,7 +7286,7 @@ intgo _wrap_FLAT_INFO_FORMAT_MINOR_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7027,7 +7298,7 @@ intgo _wrap_FLAT_INFO_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7039,7 +7310,7 @@ intgo _wrap_FLAT_INFO_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_SHORTEST_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_SHORTEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7051,7 +7322,7 @@ intgo _wrap_FLAT_INFO_SHORTEST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_LONGEST_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_LONGEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7063,7 +7334,7 @@ intgo _wrap_FLAT_INFO_LONGEST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_ID_TYPE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_ID_TYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7075,7 +7346,7 @@ intgo _wrap_FLAT_INFO_ID_TYPE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_KINDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_KINDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7087,7 +7358,7 @@ intgo _wrap_FLAT_INFO_KINDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_SECTION_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7099,7 +7370,7 @@ intgo _wrap_FLAT_INFO_SECTION_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_METADATA_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7111,7 +7382,7 @@ intgo _wrap_FLAT_INFO_METADATA_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_SIDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7123,7 +7394,7 @@ intgo _wrap_FLAT_INFO_SIDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_ITEMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7135,7 +7406,7 @@ intgo _wrap_FLAT_INFO_ITEMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7147,7 +7418,7 @@ intgo _wrap_FLAT_INFO_MERGED_PAIRS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_COLLISIONS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_COLLISIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7159,7 +7430,7 @@ intgo _wrap_FLAT_INFO_COLLISIONS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7171,7 +7442,7 @@ intgo _wrap_FLAT_INFO_MAX_ITEMS_PER_SID_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_FILE_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_FILE_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7183,7 +7454,7 @@ intgo _wrap_FLAT_INFO_FILE_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_VERIFIED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_VERIFIED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7195,7 +7466,7 @@ intgo _wrap_FLAT_INFO_VERIFIED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_CODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7207,7 +7478,7 @@ intgo _wrap_FLAT_INFO_CODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7219,7 +7490,7 @@ intgo _wrap_FLAT_INFO_MAX_CHILDREN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_NODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7231,7 +7502,7 @@ intgo _wrap_FLAT_INFO_NODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_INFO_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_INFO_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7243,7 +7514,7 @@ intgo _wrap_FLAT_INFO_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_index_peek_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_peek_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   char *arg1 = (char *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7272,7 +7543,7 @@ void _wrap_flat_index_peek_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, _gosli
 }
 
 
-void _wrap_flat_index_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -7298,7 +7569,7 @@ void _wrap_flat_index_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_index_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7316,7 +7587,7 @@ void _wrap_flat_index_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_write_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_write_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   char *arg2 = (char *) 0 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7339,7 +7610,7 @@ void _wrap_flat_index_write_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _go
 }
 
 
-long long _wrap_flat_index_bytes_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_bytes_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7363,7 +7634,7 @@ long long _wrap_flat_index_bytes_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_get_section_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7396,7 +7667,7 @@ void _wrap_flat_index_get_section_native_8f2cea4e70003cdd(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_index_get_metadata_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_get_metadata_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7429,7 +7700,7 @@ void _wrap_flat_index_get_metadata_native_8f2cea4e70003cdd(flat_handle *_swig_go
 }
 
 
-long long _wrap_flat_index_codebook_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_index_codebook_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7453,7 +7724,7 @@ long long _wrap_flat_index_codebook_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_sids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int32_t arg3 ;
@@ -7486,7 +7757,7 @@ void _wrap_flat_index_sids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gos
 }
 
 
-void _wrap_flat_index_find_sids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_index_find_sids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -7519,7 +7790,7 @@ void _wrap_flat_index_find_sids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_ordinals_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i64 arg3 ;
@@ -7545,7 +7816,7 @@ void _wrap_flat_index_ordinals_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_children_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_children_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_out_i32 arg3 ;
@@ -7579,7 +7850,7 @@ long long _wrap_flat_index_children_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_upload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_index_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7607,7 +7878,7 @@ void _wrap_flat_index_upload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, in
 }
 
 
-void _wrap_flat_index_get_upload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_get_upload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7630,7 +7901,7 @@ void _wrap_flat_index_get_upload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_unload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_index_unload_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7648,7 +7919,372 @@ void _wrap_flat_index_unload_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, in
 }
 
 
-flat_handle *_wrap_flat_builder_plan_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+intgo _wrap_FLAT_ATTRIBUTE_TYPE_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_TYPE;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_NULLS_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_NULLS;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_DISTINCT_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_DISTINCT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_CODES_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_CODES;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_LEAST_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_LEAST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_GREATEST_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_GREATEST;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+intgo _wrap_FLAT_ATTRIBUTE_COUNT_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_ATTRIBUTE_COUNT;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_builder_declare_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int32_t arg3 ;
+  sidbeam_error *arg4 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int32_t)_swig_go_2; 
+  {
+    arg4 = (sidbeam_error*)_swig_go_3.array; 
+  }
+  
+  flat_builder_declare_attribute(arg1,(char const *)arg2,arg3,arg4);
+  
+  free(arg2); 
+}
+
+
+void _wrap_flat_builder_set_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _gostring_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  char *arg2 = (char *) 0 ;
+  int64_t arg3 ;
+  flat_in_bytes arg4 ;
+  flat_in_i64 arg5 ;
+  flat_in_f32 arg6 ;
+  flat_in_bytes arg7 ;
+  flat_in_bytes arg8 ;
+  flat_in_i64 arg9 ;
+  flat_in_i64 arg10 ;
+  flat_in_i64 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  
+  arg2 = (char *)malloc(_swig_go_1.n + 1);
+  memcpy(arg2, _swig_go_1.p, _swig_go_1.n);
+  arg2[_swig_go_1.n] = '\0';
+  
+  arg3 = (int64_t)_swig_go_2; 
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    (&arg8)->data = _swig_go_7.array;
+    (&arg8)->count = _swig_go_7.len;
+  }
+  {
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
+  }
+  
+  flat_builder_set_attribute(arg1,(char const *)arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
+  
+  free(arg2); 
+}
+
+
+long long _wrap_flat_index_attribute_count_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  sidbeam_error *arg2 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  {
+    arg2 = (sidbeam_error*)_swig_go_1.array; 
+  }
+  
+  result = (int64_t)flat_index_attribute_count(arg1,arg2);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+long long _wrap_flat_index_get_attribute_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  flat_out_i64 arg3 ;
+  flat_out_f32 arg4 ;
+  flat_out_bytes arg5 ;
+  sidbeam_error *arg6 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  {
+    (&arg3)->data = _swig_go_2.array;
+    (&arg3)->count = _swig_go_2.len;
+  }
+  {
+    (&arg4)->data = _swig_go_3.array;
+    (&arg4)->count = _swig_go_3.len;
+  }
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    arg6 = (sidbeam_error*)_swig_go_5.array; 
+  }
+  
+  result = (int64_t)flat_index_get_attribute(arg1,arg2,arg3,arg4,arg5,arg6);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+void _wrap_flat_index_attribute_integers_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_index_attribute_integers(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  
+}
+
+
+void _wrap_flat_index_attribute_numbers_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_f32 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  flat_index_attribute_numbers(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  
+}
+
+
+void _wrap_flat_index_attribute_lists_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_i64 arg6 ;
+  flat_out_bytes arg7 ;
+  sidbeam_error *arg8 = (sidbeam_error *) 0 ;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    (&arg7)->data = _swig_go_6.array;
+    (&arg7)->count = _swig_go_6.len;
+  }
+  {
+    arg8 = (sidbeam_error*)_swig_go_7.array; 
+  }
+  
+  flat_index_attribute_lists(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8);
+  
+}
+
+
+long long _wrap_flat_index_attribute_strings_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+  flat_handle *arg1 = (flat_handle *) 0 ;
+  int64_t arg2 ;
+  int64_t arg3 ;
+  int64_t arg4 ;
+  flat_out_i64 arg5 ;
+  flat_out_bytes arg6 ;
+  sidbeam_error *arg7 = (sidbeam_error *) 0 ;
+  int64_t result;
+  long long _swig_go_result;
+  
+  {
+    arg1 = _swig_go_0; 
+  }
+  arg2 = (int64_t)_swig_go_1; 
+  arg3 = (int64_t)_swig_go_2; 
+  arg4 = (int64_t)_swig_go_3; 
+  {
+    (&arg5)->data = _swig_go_4.array;
+    (&arg5)->count = _swig_go_4.len;
+  }
+  {
+    (&arg6)->data = _swig_go_5.array;
+    (&arg6)->count = _swig_go_5.len;
+  }
+  {
+    arg7 = (sidbeam_error*)_swig_go_6.array; 
+  }
+  
+  result = (int64_t)flat_index_attribute_strings(arg1,arg2,arg3,arg4,arg5,arg6,arg7);
+  _swig_go_result = result; 
+  return _swig_go_result;
+}
+
+
+flat_handle *_wrap_flat_builder_plan_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -7669,7 +8305,7 @@ flat_handle *_wrap_flat_builder_plan_native_8f2cea4e70003cdd(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_plan_estimate_native_8f2cea4e70003cdd(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_plan_estimate_native_dc34e60f533faa8e(_goslice_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_in_i32 arg1 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -7699,7 +8335,7 @@ flat_handle *_wrap_flat_plan_estimate_native_8f2cea4e70003cdd(_goslice_ _swig_go
 }
 
 
-intgo _wrap_FLAT_PLAN_EXACT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_EXACT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7711,7 +8347,7 @@ intgo _wrap_FLAT_PLAN_EXACT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SIDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7723,7 +8359,7 @@ intgo _wrap_FLAT_PLAN_SIDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_ITEMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7735,7 +8371,7 @@ intgo _wrap_FLAT_PLAN_ITEMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_FILE_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7747,7 +8383,7 @@ intgo _wrap_FLAT_PLAN_FILE_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7759,7 +8395,7 @@ intgo _wrap_FLAT_PLAN_PEAK_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7771,7 +8407,7 @@ intgo _wrap_FLAT_PLAN_SECTION_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_NODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7783,7 +8419,7 @@ intgo _wrap_FLAT_PLAN_NODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_PLAN_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_PLAN_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7795,7 +8431,7 @@ intgo _wrap_FLAT_PLAN_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_plan_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_plan_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -7816,7 +8452,7 @@ void _wrap_flat_plan_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_plan_get_section_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+void _wrap_flat_plan_get_section_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -7849,7 +8485,7 @@ void _wrap_flat_plan_get_section_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_filter_from_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_filter_from_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i64 arg3 ;
@@ -7892,7 +8528,7 @@ flat_handle *_wrap_flat_filter_from_items_native_8f2cea4e70003cdd(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_filter_from_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_filter_from_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_bytes arg3 ;
@@ -7922,7 +8558,7 @@ flat_handle *_wrap_flat_filter_from_rows_native_8f2cea4e70003cdd(flat_handle *_s
 }
 
 
-intgo _wrap_FLAT_TERM_ANY_OF_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TERM_ANY_OF_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -7934,7 +8570,7 @@ intgo _wrap_FLAT_TERM_ANY_OF_native_8f2cea4e70003cdd() {
 }
 
 
-flat_handle *_wrap_flat_filter_from_term_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+flat_handle *_wrap_flat_filter_from_term_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _gostring_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   char *arg3 = (char *) 0 ;
@@ -7984,7 +8620,7 @@ flat_handle *_wrap_flat_filter_from_term_native_8f2cea4e70003cdd(flat_handle *_s
 }
 
 
-flat_handle *_wrap_flat_filter_parse_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+flat_handle *_wrap_flat_filter_parse_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8010,7 +8646,7 @@ flat_handle *_wrap_flat_filter_parse_native_8f2cea4e70003cdd(flat_handle *_swig_
 }
 
 
-long long _wrap_flat_filter_text_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_filter_text_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8034,7 +8670,7 @@ long long _wrap_flat_filter_text_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_filter_combine_native_8f2cea4e70003cdd(intgo _swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3) {
+flat_handle *_wrap_flat_filter_combine_native_dc34e60f533faa8e(intgo _swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, _goslice_ _swig_go_3) {
   int32_t arg1 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -8061,7 +8697,7 @@ flat_handle *_wrap_flat_filter_combine_native_8f2cea4e70003cdd(intgo _swig_go_0,
 }
 
 
-flat_handle *_wrap_flat_filter_update_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
+flat_handle *_wrap_flat_filter_update_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8109,7 +8745,7 @@ flat_handle *_wrap_flat_filter_update_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-void _wrap_flat_filter_prepare_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_filter_prepare_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -8125,7 +8761,7 @@ void _wrap_flat_filter_prepare_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_FILTER_PREPARED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_FILTER_PREPARED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8137,7 +8773,7 @@ intgo _wrap_FLAT_FILTER_PREPARED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_FILTER_ITEMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_FILTER_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8149,7 +8785,7 @@ intgo _wrap_FLAT_FILTER_ITEMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_FILTER_SIDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_FILTER_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8161,7 +8797,7 @@ intgo _wrap_FLAT_FILTER_SIDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_FILTER_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_FILTER_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8173,7 +8809,7 @@ intgo _wrap_FLAT_FILTER_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_FILTER_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_FILTER_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8185,7 +8821,7 @@ intgo _wrap_FLAT_FILTER_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_filter_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_filter_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8206,7 +8842,7 @@ void _wrap_flat_filter_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0,
 }
 
 
-long long _wrap_flat_filter_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_filter_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -8230,7 +8866,7 @@ long long _wrap_flat_filter_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_constraint_create_ruled_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_constraint_create_ruled_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -8289,7 +8925,7 @@ flat_handle *_wrap_flat_constraint_create_ruled_native_8f2cea4e70003cdd(flat_han
 }
 
 
-flat_handle *_wrap_flat_constraint_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_constraint_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -8310,7 +8946,7 @@ flat_handle *_wrap_flat_constraint_create_native_8f2cea4e70003cdd(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_exclude_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_constraint_exclude_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i64 arg3 ;
@@ -8348,7 +8984,7 @@ flat_handle *_wrap_flat_constraint_exclude_native_8f2cea4e70003cdd(flat_handle *
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8360,7 +8996,7 @@ intgo _wrap_FLAT_CONSTRAINT_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8372,7 +9008,7 @@ intgo _wrap_FLAT_CONSTRAINT_VARIABLE_LENGTH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_KINDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8384,7 +9020,7 @@ intgo _wrap_FLAT_CONSTRAINT_KINDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8396,7 +9032,7 @@ intgo _wrap_FLAT_CONSTRAINT_SIDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8408,7 +9044,7 @@ intgo _wrap_FLAT_CONSTRAINT_ITEMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_RULES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_RULES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8420,7 +9056,7 @@ intgo _wrap_FLAT_CONSTRAINT_RULES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8432,7 +9068,7 @@ intgo _wrap_FLAT_CONSTRAINT_ALLOWED_SIDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8444,7 +9080,7 @@ intgo _wrap_FLAT_CONSTRAINT_ALLOWED_ITEMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8456,7 +9092,7 @@ intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_EXCLUDED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8468,7 +9104,7 @@ intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_CODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8480,7 +9116,7 @@ intgo _wrap_FLAT_CONSTRAINT_CODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -8492,7 +9128,7 @@ intgo _wrap_FLAT_CONSTRAINT_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_constraint_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8518,7 +9154,7 @@ void _wrap_flat_constraint_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -8560,7 +9196,7 @@ void _wrap_flat_constraint_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_index_item_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_out_i64 arg3 ;
@@ -8583,7 +9219,7 @@ void _wrap_flat_index_item_rows_native_8f2cea4e70003cdd(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_index_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_index_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
@@ -8625,7 +9261,7 @@ void _wrap_flat_index_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _go
 }
 
 
-void _wrap_flat_index_item_ordinals_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8651,7 +9287,7 @@ void _wrap_flat_index_item_ordinals_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_index_item_ids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -8682,7 +9318,7 @@ void _wrap_flat_index_item_ids_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, 
 }
 
 
-long long _wrap_flat_index_item_names_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_index_item_names_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -8711,7 +9347,7 @@ long long _wrap_flat_index_item_names_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-long long _wrap_flat_index_find_item_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_index_find_item_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_bytes arg3 ;
@@ -8739,7 +9375,7 @@ long long _wrap_flat_index_find_item_native_8f2cea4e70003cdd(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -8799,7 +9435,7 @@ flat_handle *_wrap_flat_session_create_native_8f2cea4e70003cdd(flat_handle *_swi
 }
 
 
-void _wrap_flat_session_start_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_start_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, long long _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8890,7 +9526,7 @@ void _wrap_flat_session_start_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_step_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_session_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, float _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, long long _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_memory arg3 ;
@@ -8959,7 +9595,7 @@ void _wrap_flat_session_step_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _g
 }
 
 
-long long _wrap_flat_session_children_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+long long _wrap_flat_session_children_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -8997,7 +9633,7 @@ long long _wrap_flat_session_children_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-intgo _wrap_FLAT_BEAMS_SLOTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9009,7 +9645,7 @@ intgo _wrap_FLAT_BEAMS_SLOTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_BEAMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9021,7 +9657,7 @@ intgo _wrap_FLAT_BEAMS_BEAMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9033,7 +9669,7 @@ intgo _wrap_FLAT_BEAMS_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PARENTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_PARENTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9045,7 +9681,7 @@ intgo _wrap_FLAT_BEAMS_PARENTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_CODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9057,7 +9693,7 @@ intgo _wrap_FLAT_BEAMS_CODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_SCORES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_SCORES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9069,7 +9705,7 @@ intgo _wrap_FLAT_BEAMS_SCORES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_STATES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_STATES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9081,7 +9717,7 @@ intgo _wrap_FLAT_BEAMS_STATES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LIVE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9093,7 +9729,7 @@ intgo _wrap_FLAT_BEAMS_LIVE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ACTIVE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_ACTIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9105,7 +9741,7 @@ intgo _wrap_FLAT_BEAMS_ACTIVE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LEVEL_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_LEVEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9117,7 +9753,7 @@ intgo _wrap_FLAT_BEAMS_LEVEL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_ERRORS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_ERRORS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9129,7 +9765,7 @@ intgo _wrap_FLAT_BEAMS_ERRORS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9141,7 +9777,7 @@ intgo _wrap_FLAT_BEAMS_LOG_MASSES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_PERTURBED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9153,7 +9789,7 @@ intgo _wrap_FLAT_BEAMS_PERTURBED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9165,7 +9801,7 @@ intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9177,7 +9813,7 @@ intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_BEAMS_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9189,7 +9825,7 @@ intgo _wrap_FLAT_BEAMS_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_session_get_beams_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9210,7 +9846,7 @@ void _wrap_flat_session_get_beams_native_8f2cea4e70003cdd(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_fetch_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_session_fetch_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   int64_t arg3 ;
@@ -9233,7 +9869,7 @@ void _wrap_flat_session_fetch_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -9294,7 +9930,7 @@ void _wrap_flat_session_get_items_native_8f2cea4e70003cdd(flat_handle *_swig_go_
 }
 
 
-void _wrap_flat_session_stop_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_session_stop_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -9319,7 +9955,7 @@ void _wrap_flat_session_stop_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_STATS_STEPS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9331,7 +9967,7 @@ intgo _wrap_FLAT_STATS_STEPS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_READ_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9343,7 +9979,7 @@ intgo _wrap_FLAT_STATS_ROWS_READ_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9355,7 +9991,7 @@ intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_STATS_ROWS_BAD_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9367,7 +10003,7 @@ intgo _wrap_FLAT_STATS_ROWS_BAD_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9379,7 +10015,7 @@ intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9391,7 +10027,7 @@ intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_STATS_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9403,7 +10039,7 @@ intgo _wrap_FLAT_STATS_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_session_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9424,7 +10060,7 @@ void _wrap_flat_session_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_COUNTERS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9436,7 +10072,7 @@ intgo _wrap_FLAT_COUNTERS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -9448,7 +10084,7 @@ intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-long long _wrap_flat_session_get_counters_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_session_get_counters_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -9477,7 +10113,7 @@ long long _wrap_flat_session_get_counters_native_8f2cea4e70003cdd(flat_handle *_
 }
 
 
-flat_handle *_wrap_flat_constraint_set_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_constraint_set_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i64 arg3 ;
@@ -9524,7 +10160,7 @@ flat_handle *_wrap_flat_constraint_set_create_native_8f2cea4e70003cdd(flat_handl
 }
 
 
-void _wrap_flat_constraint_set_prefixes_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i32 arg3 ;
@@ -9566,7 +10202,7 @@ void _wrap_flat_constraint_set_prefixes_native_8f2cea4e70003cdd(flat_handle *_sw
 }
 
 
-void _wrap_flat_constraint_set_advance_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, long long _swig_go_5, _goslice_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9611,7 +10247,7 @@ void _wrap_flat_constraint_set_advance_native_8f2cea4e70003cdd(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_mask_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9657,7 +10293,7 @@ void _wrap_flat_constraint_set_mask_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_bitmask_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9694,7 +10330,7 @@ void _wrap_flat_constraint_set_bitmask_native_8f2cea4e70003cdd(flat_handle *_swi
 }
 
 
-void _wrap_flat_constraint_set_topk_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, long long _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9759,7 +10395,7 @@ void _wrap_flat_constraint_set_topk_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_set_sample_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
+void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, intgo _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19, _goslice_ _swig_go_20, _goslice_ _swig_go_21, long long _swig_go_22, _goslice_ _swig_go_23) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   flat_in_i64 arg3 ;
@@ -9857,7 +10493,7 @@ void _wrap_flat_constraint_set_sample_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_disc_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
+flat_handle *_wrap_flat_disc_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -9892,7 +10528,7 @@ flat_handle *_wrap_flat_disc_create_native_8f2cea4e70003cdd(flat_handle *_swig_g
 }
 
 
-long long _wrap_flat_disc_next_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+long long _wrap_flat_disc_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -9916,7 +10552,7 @@ long long _wrap_flat_disc_next_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, 
 }
 
 
-void _wrap_flat_disc_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
+void _wrap_flat_disc_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i64 arg3 ;
@@ -9954,7 +10590,7 @@ void _wrap_flat_disc_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long l
 }
 
 
-void _wrap_flat_disc_get_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_disc_get_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i64 arg3 ;
@@ -10005,7 +10641,7 @@ void _wrap_flat_disc_get_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _gosli
 }
 
 
-intgo _wrap_FLAT_EVENT_END_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10017,7 +10653,7 @@ intgo _wrap_FLAT_EVENT_END_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_EVENT_DONE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10029,7 +10665,7 @@ intgo _wrap_FLAT_EVENT_DONE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_EVENT_ADJUST_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10041,7 +10677,7 @@ intgo _wrap_FLAT_EVENT_ADJUST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_TAG_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_TAG_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10053,7 +10689,7 @@ intgo _wrap_FLAT_RESULT_TAG_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_NUMBER_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_NUMBER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10065,7 +10701,7 @@ intgo _wrap_FLAT_RESULT_NUMBER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_STATUS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_STATUS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10077,7 +10713,7 @@ intgo _wrap_FLAT_RESULT_STATUS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_REQUEST_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_REQUEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10089,7 +10725,7 @@ intgo _wrap_FLAT_RESULT_REQUEST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LIVE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10101,7 +10737,7 @@ intgo _wrap_FLAT_RESULT_LIVE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10113,7 +10749,7 @@ intgo _wrap_FLAT_RESULT_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_QUEUED_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_QUEUED_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10125,7 +10761,7 @@ intgo _wrap_FLAT_RESULT_QUEUED_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_RUN_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_RUN_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10137,7 +10773,7 @@ intgo _wrap_FLAT_RESULT_RUN_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_BATCH_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_BATCH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10149,7 +10785,7 @@ intgo _wrap_FLAT_RESULT_BATCH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ROUNDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_ROUNDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10161,7 +10797,7 @@ intgo _wrap_FLAT_RESULT_ROUNDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10173,7 +10809,7 @@ intgo _wrap_FLAT_RESULT_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10185,7 +10821,7 @@ intgo _wrap_FLAT_RESULT_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_DRAFT_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_DRAFT_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10197,7 +10833,7 @@ intgo _wrap_FLAT_RESULT_DRAFT_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RESULT_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RESULT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10209,7 +10845,7 @@ intgo _wrap_FLAT_RESULT_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_TAG_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_TAG_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10221,7 +10857,7 @@ intgo _wrap_FLAT_ADJUST_TAG_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_NUMBER_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_NUMBER_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10233,7 +10869,7 @@ intgo _wrap_FLAT_ADJUST_NUMBER_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_REQUEST_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_REQUEST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10245,7 +10881,7 @@ intgo _wrap_FLAT_ADJUST_REQUEST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LEVEL_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_LEVEL_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10257,7 +10893,7 @@ intgo _wrap_FLAT_ADJUST_LEVEL_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_LOGITS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_LOGITS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10269,7 +10905,7 @@ intgo _wrap_FLAT_ADJUST_LOGITS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROWS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10281,7 +10917,7 @@ intgo _wrap_FLAT_ADJUST_ROWS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COLUMNS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_COLUMNS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10293,7 +10929,7 @@ intgo _wrap_FLAT_ADJUST_COLUMNS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10305,7 +10941,7 @@ intgo _wrap_FLAT_ADJUST_ROW_STRIDE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_PREFIXES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_PREFIXES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10317,7 +10953,7 @@ intgo _wrap_FLAT_ADJUST_PREFIXES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_OFFSET_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_OFFSET_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10329,7 +10965,7 @@ intgo _wrap_FLAT_ADJUST_OFFSET_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_MAP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10341,7 +10977,7 @@ intgo _wrap_FLAT_ADJUST_MAP_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10353,7 +10989,7 @@ intgo _wrap_FLAT_ADJUST_MAP_CODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10365,7 +11001,7 @@ intgo _wrap_FLAT_ADJUST_END_COLUMN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_ADJUST_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10377,7 +11013,7 @@ intgo _wrap_FLAT_ADJUST_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_EVENT_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10389,7 +11025,7 @@ intgo _wrap_FLAT_EVENT_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_flat_events_next_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_events_next_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -10413,7 +11049,7 @@ intgo _wrap_flat_events_next_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _g
 }
 
 
-void _wrap_flat_adjust_answer_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, intgo _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -10433,7 +11069,7 @@ void _wrap_flat_adjust_answer_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, l
 }
 
 
-void _wrap_flat_result_take_native_8f2cea4e70003cdd(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+void _wrap_flat_result_take_native_dc34e60f533faa8e(long long _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   int64_t arg1 ;
   flat_out_i32 arg2 ;
   flat_out_f32 arg3 ;
@@ -10462,7 +11098,7 @@ void _wrap_flat_result_take_native_8f2cea4e70003cdd(long long _swig_go_0, _gosli
 }
 
 
-flat_handle *_wrap_flat_model_open_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
+flat_handle *_wrap_flat_model_open_native_dc34e60f533faa8e(_gostring_ _swig_go_0, intgo _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, _gostring_ _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6) {
   char *arg1 = (char *) 0 ;
   int32_t arg2 ;
   int32_t arg3 ;
@@ -10501,7 +11137,7 @@ flat_handle *_wrap_flat_model_open_native_8f2cea4e70003cdd(_gostring_ _swig_go_0
 }
 
 
-intgo _wrap_FLAT_MODEL_LAYERS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10513,7 +11149,7 @@ intgo _wrap_FLAT_MODEL_LAYERS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10525,7 +11161,7 @@ intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HIDDEN_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10537,7 +11173,7 @@ intgo _wrap_FLAT_MODEL_HIDDEN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEADS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_HEADS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10549,7 +11185,7 @@ intgo _wrap_FLAT_MODEL_HEADS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_KV_HEADS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_KV_HEADS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10561,7 +11197,7 @@ intgo _wrap_FLAT_MODEL_KV_HEADS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_HEAD_DIM_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10573,7 +11209,7 @@ intgo _wrap_FLAT_MODEL_HEAD_DIM_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_WEIGHTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_WEIGHTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10585,7 +11221,7 @@ intgo _wrap_FLAT_MODEL_WEIGHTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_VOCABULARY_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_VOCABULARY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10597,7 +11233,7 @@ intgo _wrap_FLAT_MODEL_VOCABULARY_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10609,7 +11245,7 @@ intgo _wrap_FLAT_MODEL_MAX_POSITIONS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_PARAMETERS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10621,7 +11257,7 @@ intgo _wrap_FLAT_MODEL_PARAMETERS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10633,7 +11269,7 @@ intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10645,7 +11281,7 @@ intgo _wrap_FLAT_MODEL_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10657,7 +11293,7 @@ intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_model_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_model_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_bytes arg3 ;
@@ -10683,7 +11319,7 @@ void _wrap_flat_model_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, 
 }
 
 
-intgo _wrap_FLAT_RUNNER_BEAMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10695,7 +11331,7 @@ intgo _wrap_FLAT_RUNNER_BEAMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10707,7 +11343,7 @@ intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STRATEGY_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10719,7 +11355,7 @@ intgo _wrap_FLAT_RUNNER_STRATEGY_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10731,7 +11367,7 @@ intgo _wrap_FLAT_RUNNER_MAX_PROMPT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10743,7 +11379,7 @@ intgo _wrap_FLAT_RUNNER_MAX_GROUP_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10755,7 +11391,7 @@ intgo _wrap_FLAT_RUNNER_QUEUE_REQUESTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_LANES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10767,7 +11403,7 @@ intgo _wrap_FLAT_RUNNER_LANES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10779,7 +11415,7 @@ intgo _wrap_FLAT_RUNNER_LANE_THREADS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10791,7 +11427,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_REQUESTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10803,7 +11439,7 @@ intgo _wrap_FLAT_RUNNER_BATCH_ROWS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WAIT_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_WAIT_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10815,7 +11451,7 @@ intgo _wrap_FLAT_RUNNER_WAIT_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_ADJUST_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_ADJUST_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10827,7 +11463,7 @@ intgo _wrap_FLAT_RUNNER_ADJUST_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_SPECULATE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_SPECULATE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10839,7 +11475,7 @@ intgo _wrap_FLAT_RUNNER_SPECULATE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10851,7 +11487,7 @@ intgo _wrap_FLAT_RUNNER_DRAFT_BEAMS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10863,7 +11499,7 @@ intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_MODE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10875,7 +11511,7 @@ intgo _wrap_FLAT_RUNNER_MODE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_TOP_K_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10887,7 +11523,7 @@ intgo _wrap_FLAT_RUNNER_TOP_K_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10899,7 +11535,7 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -10911,7 +11547,7 @@ intgo _wrap_FLAT_RUNNER_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-flat_handle *_wrap_flat_runner_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
+flat_handle *_wrap_flat_runner_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, flat_handle *_swig_go_3, flat_handle *_swig_go_4, _goslice_ _swig_go_5, float _swig_go_6, float _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -10984,7 +11620,7 @@ flat_handle *_wrap_flat_runner_create_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_runner_events_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_runner_events_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -11005,7 +11641,7 @@ flat_handle *_wrap_flat_runner_events_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-void _wrap_flat_runner_run_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_runner_run_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -11054,7 +11690,7 @@ void _wrap_flat_runner_run_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long
 }
 
 
-long long _wrap_flat_runner_submit_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
+long long _wrap_flat_runner_submit_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, intgo _swig_go_6, flat_handle *_swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   flat_in_i32 arg3 ;
@@ -11101,7 +11737,7 @@ long long _wrap_flat_runner_submit_native_8f2cea4e70003cdd(flat_handle *_swig_go
 }
 
 
-void _wrap_flat_runner_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11119,7 +11755,7 @@ void _wrap_flat_runner_cancel_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_flat_runner_drain_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
+intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(flat_handle *_swig_go_0, long long _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int64_t arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11140,7 +11776,7 @@ intgo _wrap_flat_runner_drain_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, l
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11152,7 +11788,7 @@ intgo _wrap_FLAT_RUNNER_STATS_LANES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11164,7 +11800,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11176,7 +11812,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11188,7 +11824,7 @@ intgo _wrap_FLAT_RUNNER_STATS_SUBMITTED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11200,7 +11836,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FINISHED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11212,7 +11848,7 @@ intgo _wrap_FLAT_RUNNER_STATS_FAILED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11224,7 +11860,7 @@ intgo _wrap_FLAT_RUNNER_STATS_CANCELLED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11236,7 +11872,7 @@ intgo _wrap_FLAT_RUNNER_STATS_EXPIRED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11248,7 +11884,7 @@ intgo _wrap_FLAT_RUNNER_STATS_REFUSED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11260,7 +11896,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCHES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11272,7 +11908,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_REQUESTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11284,7 +11920,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BATCH_ROWS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11296,7 +11932,7 @@ intgo _wrap_FLAT_RUNNER_STATS_BUSY_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11308,7 +11944,7 @@ intgo _wrap_FLAT_RUNNER_STATS_UP_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11320,7 +11956,7 @@ intgo _wrap_FLAT_RUNNER_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11332,7 +11968,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUNDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11344,7 +11980,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ROUND_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11356,7 +11992,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11368,7 +12004,7 @@ intgo _wrap_FLAT_RUNNER_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11380,7 +12016,7 @@ intgo _wrap_FLAT_RUNNER_STATS_NODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11392,7 +12028,7 @@ intgo _wrap_FLAT_RUNNER_STATS_DRAFT_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11404,7 +12040,7 @@ intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11416,7 +12052,7 @@ intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11428,7 +12064,7 @@ intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11440,7 +12076,7 @@ intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_runner_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -11461,7 +12097,7 @@ void _wrap_flat_runner_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-void _wrap_flat_runner_close_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_runner_close_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -11477,7 +12113,7 @@ void _wrap_flat_runner_close_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_DRAFT_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11489,7 +12125,7 @@ intgo _wrap_FLAT_DRAFT_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_HIDDEN_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11501,7 +12137,7 @@ intgo _wrap_FLAT_DRAFT_HIDDEN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11513,7 +12149,7 @@ intgo _wrap_FLAT_DRAFT_EMBEDDING_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_INPUT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_INPUT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11525,7 +12161,7 @@ intgo _wrap_FLAT_DRAFT_INPUT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_TRANSITION_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_TRANSITION_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11537,7 +12173,7 @@ intgo _wrap_FLAT_DRAFT_TRANSITION_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DTYPE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_DTYPE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11549,7 +12185,7 @@ intgo _wrap_FLAT_DRAFT_DTYPE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11561,7 +12197,7 @@ intgo _wrap_FLAT_DRAFT_SHAPE_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_PARAMETERS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11573,7 +12209,7 @@ intgo _wrap_FLAT_DRAFT_PARAMETERS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11585,7 +12221,7 @@ intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11597,7 +12233,7 @@ intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11609,7 +12245,7 @@ intgo _wrap_FLAT_DRAFT_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_LISTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11621,7 +12257,7 @@ intgo _wrap_FLAT_DRAFT_LISTS_native_8f2cea4e70003cdd() {
 }
 
 
-flat_handle *_wrap_flat_draft_head_open_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
+flat_handle *_wrap_flat_draft_head_open_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1) {
   char *arg1 = (char *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
@@ -11645,7 +12281,7 @@ flat_handle *_wrap_flat_draft_head_open_native_8f2cea4e70003cdd(_gostring_ _swig
 }
 
 
-long long _wrap_flat_draft_head_get_info_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
+long long _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_i32 arg3 ;
@@ -11679,7 +12315,7 @@ long long _wrap_flat_draft_head_get_info_native_8f2cea4e70003cdd(flat_handle *_s
 }
 
 
-void _wrap_flat_draft_head_write_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
+void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(_gostring_ _swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, _goslice_ _swig_go_4, _gostring_ _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7) {
   char *arg1 = (char *) 0 ;
   flat_in_i64 arg2 ;
   flat_in_i32 arg3 ;
@@ -11727,7 +12363,7 @@ void _wrap_flat_draft_head_write_native_8f2cea4e70003cdd(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -11770,7 +12406,7 @@ flat_handle *_wrap_flat_draft_decoder_create_native_8f2cea4e70003cdd(flat_handle
 }
 
 
-void _wrap_flat_draft_decoder_run_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
+void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, intgo _swig_go_13, _goslice_ _swig_go_14, _goslice_ _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17, _goslice_ _swig_go_18, _goslice_ _swig_go_19) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -11845,7 +12481,7 @@ void _wrap_flat_draft_decoder_run_native_8f2cea4e70003cdd(flat_handle *_swig_go_
 }
 
 
-intgo _wrap_FLAT_DRAFT_START_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11857,7 +12493,7 @@ intgo _wrap_FLAT_DRAFT_START_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_DECODE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11869,7 +12505,7 @@ intgo _wrap_FLAT_DRAFT_DECODE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFT_RUN_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11881,7 +12517,7 @@ intgo _wrap_FLAT_DRAFT_RUN_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_LIVE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFTS_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11893,7 +12529,7 @@ intgo _wrap_FLAT_DRAFTS_LIVE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ERRORS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFTS_ERRORS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11905,7 +12541,7 @@ intgo _wrap_FLAT_DRAFTS_ERRORS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SIDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11917,7 +12553,7 @@ intgo _wrap_FLAT_DRAFTS_SIDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_SCORES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11929,7 +12565,7 @@ intgo _wrap_FLAT_DRAFTS_SCORES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11941,7 +12577,7 @@ intgo _wrap_FLAT_DRAFTS_ORDINALS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_DRAFTS_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -11953,7 +12589,7 @@ intgo _wrap_FLAT_DRAFTS_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_draft_decoder_enqueue_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
+void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, long long _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16, _goslice_ _swig_go_17) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_memory arg3 ;
@@ -12012,7 +12648,7 @@ void _wrap_flat_draft_decoder_enqueue_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-flat_handle *_wrap_flat_output_layer_create_native_8f2cea4e70003cdd(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
+flat_handle *_wrap_flat_output_layer_create_native_dc34e60f533faa8e(_goslice_ _swig_go_0, long long _swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, long long _swig_go_5, long long _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, float _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_memory arg1 ;
   int64_t arg2 ;
   int32_t arg3 ;
@@ -12056,7 +12692,7 @@ flat_handle *_wrap_flat_output_layer_create_native_8f2cea4e70003cdd(_goslice_ _s
 }
 
 
-flat_handle *_wrap_flat_hidden_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
+flat_handle *_wrap_flat_hidden_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, long long _swig_go_3, _goslice_ _swig_go_4) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -12085,7 +12721,7 @@ flat_handle *_wrap_flat_hidden_create_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-void _wrap_flat_hidden_step_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
+void _wrap_flat_hidden_step_native_dc34e60f533faa8e(flat_handle *_swig_go_0, intgo _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, long long _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, long long _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, float _swig_go_15, _goslice_ _swig_go_16, long long _swig_go_17, _goslice_ _swig_go_18) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   int32_t arg2 ;
   flat_in_i32 arg3 ;
@@ -12149,7 +12785,7 @@ void _wrap_flat_hidden_step_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, int
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12161,7 +12797,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12173,7 +12809,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12185,7 +12821,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12197,7 +12833,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCT_SLOTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12209,7 +12845,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_PRODUCTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12221,7 +12857,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12233,7 +12869,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12245,7 +12881,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12257,7 +12893,7 @@ intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_hidden_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   flat_out_f32 arg3 ;
@@ -12283,7 +12919,7 @@ void _wrap_flat_hidden_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0
 }
 
 
-flat_handle *_wrap_flat_speculation_create_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
+flat_handle *_wrap_flat_speculation_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, long long _swig_go_4, _goslice_ _swig_go_5) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -12316,7 +12952,7 @@ flat_handle *_wrap_flat_speculation_create_native_8f2cea4e70003cdd(flat_handle *
 }
 
 
-long long _wrap_flat_speculation_begin_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+long long _wrap_flat_speculation_begin_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
@@ -12342,7 +12978,7 @@ long long _wrap_flat_speculation_begin_native_8f2cea4e70003cdd(flat_handle *_swi
 }
 
 
-intgo _wrap_FLAT_TREE_DEPTH_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12354,7 +12990,7 @@ intgo _wrap_FLAT_TREE_DEPTH_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12366,7 +13002,7 @@ intgo _wrap_FLAT_TREE_SLOT_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12378,7 +13014,7 @@ intgo _wrap_FLAT_TREE_NODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12390,7 +13026,7 @@ intgo _wrap_FLAT_TREE_PLACE_STRIDE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12402,7 +13038,7 @@ intgo _wrap_FLAT_TREE_DRAFT_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_SLOTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12414,7 +13050,7 @@ intgo _wrap_FLAT_TREE_SLOTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12426,7 +13062,7 @@ intgo _wrap_FLAT_TREE_NODE_OFFSETS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_TOKENS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_TOKENS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12438,7 +13074,7 @@ intgo _wrap_FLAT_TREE_TOKENS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_CODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_CODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12450,7 +13086,7 @@ intgo _wrap_FLAT_TREE_CODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_POSITIONS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_POSITIONS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12462,7 +13098,7 @@ intgo _wrap_FLAT_TREE_POSITIONS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_PARENTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_PARENTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12474,7 +13110,7 @@ intgo _wrap_FLAT_TREE_PARENTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_PLACES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_PLACES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12486,7 +13122,7 @@ intgo _wrap_FLAT_TREE_PLACES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_ANCESTORS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12498,7 +13134,7 @@ intgo _wrap_FLAT_TREE_ANCESTORS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12510,7 +13146,7 @@ intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12522,7 +13158,7 @@ intgo _wrap_FLAT_TREE_DRAFT_NODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_TREE_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12534,7 +13170,7 @@ intgo _wrap_FLAT_TREE_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_speculation_get_tree_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -12555,7 +13191,7 @@ void _wrap_flat_speculation_get_tree_native_8f2cea4e70003cdd(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
+void _wrap_flat_speculation_add_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   sidbeam_error *arg2 = (sidbeam_error *) 0 ;
   
@@ -12571,7 +13207,7 @@ void _wrap_flat_speculation_add_native_8f2cea4e70003cdd(flat_handle *_swig_go_0,
 }
 
 
-void _wrap_flat_speculation_get_mask_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
+void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, _goslice_ _swig_go_3) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_bytes arg2 ;
   int64_t arg3 ;
@@ -12594,7 +13230,7 @@ void _wrap_flat_speculation_get_mask_native_8f2cea4e70003cdd(flat_handle *_swig_
 }
 
 
-void _wrap_flat_speculation_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
+void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, long long _swig_go_8, long long _swig_go_9, long long _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_memory arg2 ;
   int64_t arg3 ;
@@ -12637,7 +13273,7 @@ void _wrap_flat_speculation_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12649,7 +13285,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12661,7 +13297,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12673,7 +13309,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12685,7 +13321,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12697,7 +13333,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12709,7 +13345,7 @@ intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_speculation_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
+void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_out_i64 arg2 ;
   sidbeam_error *arg3 = (sidbeam_error *) 0 ;
@@ -12730,7 +13366,7 @@ void _wrap_flat_speculation_get_stats_native_8f2cea4e70003cdd(flat_handle *_swig
 }
 
 
-void _wrap_flat_relaxed_draw_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, float _swig_go_2, intgo _swig_go_3, long long _swig_go_4, long long _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   float arg3 ;
@@ -12766,7 +13402,7 @@ void _wrap_flat_relaxed_draw_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _g
 }
 
 
-intgo _wrap_FLAT_RELAXED_LIVE_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12778,7 +13414,7 @@ intgo _wrap_FLAT_RELAXED_LIVE_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12790,7 +13426,7 @@ intgo _wrap_FLAT_RELAXED_ACCEPTED_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_GOES_ON_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12802,7 +13438,7 @@ intgo _wrap_FLAT_RELAXED_GOES_ON_native_8f2cea4e70003cdd() {
 }
 
 
-intgo _wrap_FLAT_RELAXED_COUNT_native_8f2cea4e70003cdd() {
+intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
   
@@ -12814,7 +13450,7 @@ intgo _wrap_FLAT_RELAXED_COUNT_native_8f2cea4e70003cdd() {
 }
 
 
-void _wrap_flat_relaxed_verify_native_8f2cea4e70003cdd(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
+void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, _goslice_ _swig_go_2, _goslice_ _swig_go_3, float _swig_go_4, intgo _swig_go_5, long long _swig_go_6, long long _swig_go_7, intgo _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_f32 arg2 ;
   flat_in_f32 arg3 ;

@@ -25,6 +25,7 @@ _native.flat_check_abi()
 
 from .arrays import DeviceArray
 from .arrow import ArrowInfo, inspect_arrow
+from .attributes import Attribute
 from .beams import Beams, Items, Samples, Stats
 from .builder import Builder
 from .constraint import Constraint
@@ -35,6 +36,7 @@ from .enums import (
     MAX_BEAMS,
     MAX_CODES,
     MAX_LEVELS,
+    AttributeType,
     Collisions,
     DType,
     IdType,
@@ -105,6 +107,8 @@ def cpu_target() -> str:
 # Spelled out for type checkers, which read it and treat a name that is missing as private.
 __all__ = [
     "ArrowInfo",
+    "Attribute",
+    "AttributeType",
     "BadState",
     "Beams",
     "Builder",

@@ -29,8 +29,11 @@ class Columns:
     levels: Union[None, str, Sequence[str]] = None
     item: Optional[str] = None
     priority: Optional[str] = None
+    attributes: Union[None, bool, Sequence[str]] = None  #: True: all that nothing else uses
 
     def __post_init__(self) -> None:
+        if self.attributes is not None and not isinstance(self.attributes, bool):
+            object.__setattr__(self, "attributes", tuple(entries(self.attributes, "attributes", "names")))
         if self.levels is not None and not isinstance(self.levels, str):
             object.__setattr__(self, "levels", tuple(entries(self.levels, "levels", "names")))
 
@@ -52,6 +55,12 @@ class Columns:
             _optional(self.priority, "priority"),
         )
 
+    def native_attributes(self) -> tuple[Optional[bytes], bool]:
+        """The names, and whether all others are meant."""
+        if self.attributes is None or isinstance(self.attributes, bool):
+            return None, bool(self.attributes)
+        return b"".join(_text(n, "attributes") for n in self.attributes) or None, False
+
     def wanted(self, names: Sequence[str]) -> list[str]:
         """Those of a table's columns that are read, or that make the names ambiguous."""
         if isinstance(self.levels, str):
@@ -60,6 +69,9 @@ class Columns:
             kept = set(self.levels or ((self.sid,) if self.sid is not None else SID_NAMES))
         kept |= set(ITEM_NAMES if self.item is None else (self.item,))
         kept |= set(PRIORITY_NAMES if self.priority is None else (self.priority,))
+        if isinstance(self.attributes, bool):
+            return list(names) if self.attributes else [n for n in names if n in kept]
+        kept |= set(self.attributes or ())
         return [n for n in names if n in kept]
 
 
@@ -133,9 +145,9 @@ def _capsule(data: Any) -> Any:
 
 
 def add(builder: Any, data: Any, columns: Columns) -> int:
-    names = columns.native()  # first: what is wrong with them must not cost a stream
+    names, attributes = columns.native(), columns.native_attributes()  # what is wrong with them must not cost a stream
     capsule = _capsule(data)
-    return int(_native.flat_builder_add_arrow(builder, _native.stream_address(capsule), *names))
+    return int(_native.flat_builder_add_arrow(builder, _native.stream_address(capsule), *names, *attributes))
 
 
 def inspect_arrow(

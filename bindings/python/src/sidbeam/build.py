@@ -11,10 +11,10 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 import numpy as np
 
-from . import _native, arrow, catalogue
+from . import _native, arrow, attributes as columns, catalogue
 from .arrays import vector
 from .checks import flag, function, integer, path_bytes
-from .enums import Collisions, IdType, Kind, KindLike, Phase, kinds_of, member
+from .enums import AttributeType, Collisions, IdType, Kind, KindLike, Phase, kinds_of, member
 from .errors import InvalidArgument
 from .handle import Handle
 from .info import Plan, plan_from
@@ -99,7 +99,8 @@ def _signed(seed: Any) -> int:
 class Build(Watched):
     """Collects, sorts and writes pairs. :class:`Builder` describes the options."""
 
-    __slots__ = ("_levels", "_codes", "_id_type", "_variable")
+    __slots__ = ("_levels", "_codes", "_id_type", "_variable", "_attributes")
+    _attributes: dict[str, AttributeType]  # of which values were given, or which were declared
     _set_cancel = staticmethod(_native.flat_builder_cancel)
     _get_progress = staticmethod(_native.flat_builder_get_progress)
 
@@ -124,6 +125,7 @@ class Build(Watched):
         self._levels = len(levels)
         self._codes = levels
         self._variable = flag(variable_length, "variable_length")
+        self._attributes = {}
         self._handle = _native.flat_builder_create(
             self._runtime._handle,
             levels,
@@ -138,7 +140,24 @@ class Build(Watched):
             flag(allow_attribute_loss, "allow_attribute_loss"),
         )
 
-    def add(self, sids: Any, ids: Any = None, *, lengths: Any = None, priorities: Any = None) -> None:
+    def declare_attribute(self, name: str, type: Union[AttributeType, str]) -> None:
+        """Declares an attribute of the items before the first pairs; "i64", "f32", "bool", "string", "string_list".
+
+        Those whose values come with the first :meth:`add` need none.
+        """
+        kind = member(AttributeType, type)
+        _native.flat_builder_declare_attribute(self._handle, name, kind)
+        self._attributes[name] = kind
+
+    def add(
+        self,
+        sids: Any,
+        ids: Any = None,
+        *,
+        lengths: Any = None,
+        priorities: Any = None,
+        attributes: Optional[dict[str, Any]] = None,
+    ) -> None:
         """Adds pairs, which are copied.
 
         - ``sids`` ``[n, levels]``: an array, lists, a pandas or Polars frame of one column per level, a Series of
@@ -146,6 +165,10 @@ class Build(Watched):
           with ``variable_length``.
         - ``ids`` ``[n]``: integers, or str with ``id_type="string"``; None: the pair's number, counted over all calls.
         - ``lengths`` ``[n]``: codes of each SID; None: all of them. ``priorities`` ``[n]``; None: 0.
+        - ``attributes``: columns ``[n]`` of values by name: integers, floats, bools, str, or lists of str, as an array,
+          a list, a Series or an Arrow array. None, NaN and what is masked are null, and so are rows of which none are
+          given. The type is that of the first values, or was declared. Where identical pairs merge, null gives way to a
+          value, and values that differ make the build raise :class:`InvalidArgument`.
 
         Raises :class:`InvalidArgument` with pair, level and value; then nothing of this call has been added.
         """
@@ -160,12 +183,17 @@ class Build(Watched):
             codes = np.ascontiguousarray(np.pad(codes, ((0, 0), (0, self._levels - codes.shape[1]))))
         ranks = None if priorities is None else catalogue.numbers_of(priorities, np.int64, "priorities")
         self._check_lengths(count, ids, sizes, ranks)
+        given = columns.columns_of(attributes, count, self._attributes)
+        for column in given:
+            self.declare_attribute(column.name, column.type)
         if ids is not None and self._id_type == IdType.STRING:
             text, offsets = catalogue.named_ids(ids)
             _native.flat_builder_add_named(self._handle, codes, self._levels, sizes, count, text, offsets, ranks)
         else:
             numbers = catalogue.integer_ids(ids, self._id_type)
             _native.flat_builder_add(self._handle, codes, self._levels, sizes, count, numbers, ranks)
+        for column in given:
+            column.set(self._handle, count)
 
     def add_arrow(
         self,
@@ -175,6 +203,7 @@ class Build(Watched):
         levels: Union[None, str, Sequence[str]] = None,
         item: Optional[str] = None,
         priority: Optional[str] = None,
+        attributes: Union[None, bool, Sequence[str]] = None,
     ) -> int:
         """Adds all pairs of a table, batch by batch and without a copy on the way, and returns their number.
 
@@ -186,10 +215,11 @@ class Build(Watched):
         - ``item``: the column of ids. None: the one that is called item, item_id, iid, id, asin, docid or goods_id,
           if there is one; "": none, and the id is the pair's number.
         - ``priority``: the column of priorities. None: ``priority``, if there is one; "": none.
+        - ``attributes``: columns that are attributes of the items, by name; True: all that nothing else uses.
 
         Raises :class:`InvalidArgument` with column, row and value; then nothing of this call has been added.
         """
-        return arrow.add(self._handle, data, arrow.Columns(sid, levels, item, priority))
+        return arrow.add(self._handle, data, arrow.Columns(sid, levels, item, priority, attributes))
 
     def _check_lengths(self, count: int, ids: Any, lengths: Any, priorities: Any) -> None:
         for name, array in (("ids", ids), ("lengths", lengths), ("priorities", priorities)):

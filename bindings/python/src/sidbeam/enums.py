@@ -60,6 +60,16 @@ class IdType(enum.IntEnum):
     STRING = _native.SIDBEAM_ID_STRING
 
 
+class AttributeType(enum.IntEnum):
+    """What an attribute of the items holds: int, float, bool, str, or lists of str."""
+
+    I64 = _native.SIDBEAM_ATTRIBUTE_I64
+    F32 = _native.SIDBEAM_ATTRIBUTE_F32
+    BOOL = _native.SIDBEAM_ATTRIBUTE_BOOL
+    STRING = _native.SIDBEAM_ATTRIBUTE_STRING
+    STRING_LIST = _native.SIDBEAM_ATTRIBUTE_STRING_LIST
+
+
 class Collisions(enum.IntEnum):
     """Items that share a SID: keep all, fail, or keep the first by priority falling, then id."""
 

@@ -11,9 +11,10 @@ import numpy as np
 from . import _native
 from .arrays import vector
 from .arrow import Columns
+from .attributes import asked_for
 from .build import Build, Progress, Watched
 from .checks import flag, instance, integer, path_bytes
-from .enums import MAX_LEVELS, IdType, Quotes, member
+from .enums import MAX_LEVELS, AttributeType, IdType, Quotes, member
 from .errors import InvalidArgument
 from .runtime import Runtime, runtime_or_default
 
@@ -34,6 +35,7 @@ class ImportInfo:
     variable_length: bool
     id_type: IdType
     codes_from_data: bool  #: codes are 1 + the largest of the file
+    attributes: dict[str, AttributeType] = dataclasses.field(default_factory=dict)  #: those that were asked for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +49,9 @@ class ImportOptions:
     - ``token_pattern``: families where the file does not tell them: "<a_*> <b_*>", or "<s{level}_*>" for all levels.
     - ``token_base``: numbers are token ids, a range of ``codes`` per level; the first id of level 0.
     - ``quotes``: of CSV: "auto", "rfc4180", "text".
+    - ``attributes``: fields or columns that are attributes of the items, with a type or without: "price,region:string",
+      or a list of these; "i64", "f32", "bool", "string", "strings" (lists; in CSV | separates them). Without a type the
+      file tells. Of a table of PyArrow's, whose columns have types: names, or True for all that nothing else uses.
     """
 
     format: Optional[str] = None
@@ -57,6 +62,7 @@ class ImportOptions:
     token_pattern: Optional[str] = None
     token_base: Optional[int] = None
     quotes: Union[Quotes, str] = Quotes.AUTO
+    attributes: Union[None, bool, str, Sequence[str]] = None
 
     def columns(self) -> Columns:
         """Of a table, whose columns are named likewise."""
@@ -65,8 +71,21 @@ class ImportOptions:
         names = None if self.sid_columns is None else self.sid_columns.split(",")
         several = names is not None and len(names) > 1
         return Columns(
-            None if several else self.sid_columns, names if several else None, self.item_column, self.priority_column
+            None if several else self.sid_columns,
+            names if several else None,
+            self.item_column,
+            self.priority_column,
+            self.attributes if isinstance(self.attributes, bool) else asked_for(self.attributes)[0],
         )
+
+    def attribute_text(self) -> Optional[str]:
+        """As the native layer takes it."""
+        if isinstance(self.attributes, bool):
+            raise InvalidArgument(f"attributes is {self.attributes}, expected names: only a table's columns have types")
+        asked_for(self.attributes)  # what is wrong with it
+        if self.attributes is None or isinstance(self.attributes, str):
+            return self.attributes
+        return ",".join(self.attributes)
 
     def check_table(self, levels: int) -> None:
         """Refuses what only text and arrays are read by."""
@@ -75,6 +94,8 @@ class ImportOptions:
                 raise InvalidArgument(f"{name} is {getattr(self, name)!r}, expected None for a table of PyArrow's")
         if member(Quotes, self.quotes) != Quotes.AUTO:
             raise InvalidArgument(f"quotes is {self.quotes!r}, expected 'auto' for a table of PyArrow's")
+        if not isinstance(self.attributes, bool) and asked_for(self.attributes)[1]:
+            raise InvalidArgument(f"attributes is {self.attributes!r}, expected names alone: columns have types")
         if levels != 0:
             raise InvalidArgument(f"levels is {levels}, expected 0: a table's columns say how many codes a SID has")
 
@@ -118,6 +139,7 @@ class Import(Watched):
             base,
             member(Quotes, options.quotes),
             bool(text_ids),
+            options.attribute_text(),
         )
         self._run(lambda: _native.flat_import_open(self._handle, *arguments), progress)
 
@@ -125,7 +147,7 @@ class Import(Watched):
     def info(self) -> ImportInfo:
         numbers, codes = np.zeros(_native.FLAT_IMPORT_COUNT, np.int64), np.zeros(MAX_LEVELS, np.int32)
         _native.flat_import_get_info(self._handle, numbers, codes)
-        levels, rows, variable, id_type, from_data = numbers.tolist()
+        levels, rows, variable, id_type, from_data, attributes = numbers.tolist()
         return ImportInfo(
             self._text(_native.FLAT_IMPORT_FORMAT),
             self._text(_native.FLAT_IMPORT_SUMMARY),
@@ -137,7 +159,14 @@ class Import(Watched):
             bool(variable),
             IdType(id_type),
             bool(from_data),
+            dict(self._attribute(i) for i in range(attributes)),
         )
+
+    def _attribute(self, i: int) -> tuple[str, AttributeType]:
+        kind = np.zeros(1, np.int32)
+        name = bytearray(_native.flat_import_get_attribute(self._handle, i, kind, None))
+        _native.flat_import_get_attribute(self._handle, i, kind, name)
+        return name.decode(), AttributeType(int(kind[0]))
 
     def _text(self, which: int) -> str:
         text = bytearray(_native.flat_import_text(self._handle, which, None))

@@ -12,6 +12,7 @@ import numpy as np
 
 from . import _native, arrow, catalogue, forks, importing, pages, parquet, static
 from .arrays import stream_number
+from .attributes import Attribute, attributes_of
 from .checks import flag, instance, kind_of, path_bytes
 from .build import Build, Progress
 from .constraint import Constraint, ConstraintLike, constraint_of
@@ -130,6 +131,7 @@ class Index(Lookups):
         *,
         priorities: Any = None,
         lengths: Any = None,
+        attributes: Any = None,
         sid: Optional[str] = None,
         levels: Union[None, str, Sequence[str]] = None,
         item: Optional[str] = None,
@@ -161,15 +163,22 @@ class Index(Lookups):
         Where ``sids`` is a table that holds the whole catalogue, with a column of SIDs by one of the usual names or by
         ``sid`` or ``levels`` (see :meth:`Builder.add_arrow`), it is read without a copy, by Arrow's C stream. It is
         read twice, unless ``codes`` are given per level, and ``id_type`` too.
+
+        ``attributes`` of the items: columns by name, as for :meth:`Builder.add`; of a table, names of its columns, or
+        True for all that nothing else uses.
         """
         varies = lengths is not None if variable_length is None else flag(variable_length, "variable_length")
-        columns = arrow.Columns(sid, levels, item, priority)
+        named = None if isinstance(attributes, dict) else attributes
+        columns = arrow.Columns(sid, levels, item, priority, named)
         columns.native()  # what is wrong with them, before anything is read
         table = ids is None and lengths is None and priorities is None and arrow.is_catalogue(sids, columns)
         if table:
             info, codes, id_type = arrow.shape_of(sids, columns, codes, id_type, variable=varies)
         elif columns != arrow.Columns():
-            raise InvalidArgument("sid, levels, item and priority name columns of a table that is given alone, as sids")
+            raise InvalidArgument(
+                "sid, levels, item, priority and a list of attributes name columns of a table that is given alone, as"
+                " sids"
+            )
         else:
             matrix = catalogue.sids_of(sids, lengths, variable=varies)
             codes = catalogue.codes_of(codes, matrix)
@@ -190,7 +199,7 @@ class Index(Lookups):
             if table:
                 arrow.check_same(info, arrow.add(builder._handle, sids, columns))
             else:
-                builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities)
+                builder.add(matrix[0], ids, lengths=matrix[1], priorities=priorities, attributes=attributes)
             return cls._of(builder, metadata, path, progress, runtime)
 
     @classmethod
@@ -308,6 +317,11 @@ class Index(Lookups):
             _native.flat_index_get_metadata(self._handle, i, sizes, key, value)
             texts[key.decode("utf-8", "replace")] = value.decode("utf-8", "replace")
         return texts
+
+    @property
+    def attributes(self) -> dict[str, Attribute]:
+        """Columns of values by item row, sorted by name; see :class:`Attribute`."""
+        return attributes_of(self._handle, self.info.items)
 
     @property
     def codebook(self) -> str:

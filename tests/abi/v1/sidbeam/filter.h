@@ -150,7 +150,8 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_combine(
  * Errors: as sidbeam_filter_from_items(). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_update(sidbeam_filter* filter,
     const sidbeam_item_list* items, const uint8_t* allowed, int64_t* unknown, sidbeam_filter** out, sidbeam_error* err);
-/* Derives now what a search reads, on the runtime's threads, so that no request waits for it. */
+/* Derives now what a search reads, on the runtime's threads, so that no request waits for it.
+ * Errors: MISSING_SECTION (an index without a trie), OUT_OF_MEMORY. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_prepare(const sidbeam_filter* filter, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_filter_get_info(
     const sidbeam_filter* filter, sidbeam_filter_info* out, sidbeam_error* err);

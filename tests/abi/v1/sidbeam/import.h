@@ -85,11 +85,17 @@ typedef struct sidbeam_import_config {
   /* 1: messages name options as the sidbeam command does ("--variable-length"), not as fields. */
   int32_t command_options;
   int32_t text_ids; /* 1: ids are strings, even if all are integers: for a builder of SIDBEAM_ID_STRING */
+  /* Fields (jsonl, records, lcrec's objects) or columns (csv) that are attributes of the items, separated by commas,
+   * each with a type or without, as in "price,region:string": i64, f32, bool, string, or strings for lists of them.
+   * Without one the file tells: integers are i64, other numbers f32, true and false bool, text string, lists of texts
+   * strings; in CSV, what is none of the first three is a string, and | separates strings. null, a field that a record
+   * lacks and an empty cell are null. NULL: none. */
+  const char* attributes;
 } sidbeam_import_config;
 #define SIDBEAM_IMPORT_CONFIG_INIT                                                                                   \
   {                                                                                                                  \
     (uint32_t)sizeof(sidbeam_import_config), 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, NULL, NULL, \
-        0, 0                                                                                                         \
+        0, 0, NULL                                                                                                   \
   }
 
 /* What the survey saw. Pointers are valid until the import is destroyed. */
@@ -108,9 +114,12 @@ typedef struct sidbeam_import_info {
   int32_t id_type;         /* SIDBEAM_ID_* that the builder must have */
   int32_t codes_from_data; /* 1: 1 + the largest of the file */
   int32_t unused;
+  int64_t attribute_count;
+  const char* const* attribute_names; /* [attribute_count] */
+  const int32_t* attribute_types;     /* [attribute_count] SIDBEAM_ATTRIBUTE_* */
 } sidbeam_import_info;
 #define SIDBEAM_IMPORT_INFO_INIT \
-  { (uint32_t)sizeof(sidbeam_import_info), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0 }
+  { (uint32_t)sizeof(sidbeam_import_info), 0, NULL, NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL }
 
 /* SIDBEAM_IMPORT_ABI_VERSION of the library that is loaded. */
 SIDBEAM_API uint32_t sidbeam_import_abi_version(void);
@@ -124,13 +133,14 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_open(
     const char* path, const sidbeam_import_config* config, sidbeam_import** out, sidbeam_error* err);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_get_info(
     const sidbeam_import* import, sidbeam_import_info* out, sidbeam_error* err);
-/* Reads the file again and adds all its rows to a builder of the levels, codes, lengths and id type in the info; then
- * sets as metadata, where there is such a thing, the keys (their values are JSON)
+/* Reads the file again and adds all its rows to a builder of the levels, codes, lengths and id type in the info, for
+ * which it declares the attributes; then sets as metadata, where there is such a thing, the keys (their values are
+ * JSON)
  *   sidbeam.families      ["<a_*>", "<b_*>", "<c_*>"], as in the info
  *   sidbeam.begin_tokens  ["<|sid_begin|>"]; sidbeam.end_tokens likewise
  *   sidbeam.token_base    151669, where token_ids was set
  * On an error the builder has some of the rows: destroy it.
- * Errors: those of open, and those of sidbeam_builder_add(). */
+ * Errors: those of open, of sidbeam_builder_add(), and of the calls that give a builder attributes. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_import_add_to(
     sidbeam_import* import, sidbeam_builder* builder, sidbeam_error* err);
 /* All of it: opens `path`, makes a builder of the file's levels, codes, lengths and id type and otherwise as `builder`

@@ -14,6 +14,8 @@ public final class ArrowColumns {
   private String levelPrefix;
   private String item;
   private String priority;
+  private String[] attributes;
+  private boolean allAttributes;
 
   /** The usual names. */
   public ArrowColumns() {}
@@ -74,6 +76,28 @@ public final class ArrowColumns {
   }
 
   /**
+   * Columns that are attributes of the items.
+   *
+   * @param names of the columns
+   * @return this
+   */
+  public ArrowColumns attributes(String... names) {
+    attributes = names.clone();
+    return this;
+  }
+
+  /**
+   * Makes all columns that nothing else uses attributes of the items.
+   *
+   * @param all true: they are
+   * @return this
+   */
+  public ArrowColumns allAttributes(boolean all) {
+    allAttributes = all;
+    return this;
+  }
+
+  /**
    * Reads a stream and says what is in it, and so what a builder must be told. The stream is released.
    *
    * @param stream the address of an ArrowArrayStream
@@ -95,7 +119,8 @@ public final class ArrowColumns {
   }
 
   /** Names that can be passed on; a stream that cannot be read for their sake is released. */
-  record Names(byte[] sid, byte[] levels, byte[] levelPrefix, byte[] item, byte[] priority) {
+  record Names(byte[] sid, byte[] levels, byte[] levelPrefix, byte[] item, byte[] priority, byte[] attributes,
+      boolean allAttributes) {
     <T> T call(Call<T> call) {
       return call.with(sid, levels, levelPrefix, item, priority);
     }
@@ -105,9 +130,9 @@ public final class ArrowColumns {
     boolean usable = false;
     try {
       ArrowColumns given = Buffers.given(columns, "columns");
-      Names names = new Names(Text.in(given.sid, "sid"), joined(given.levels),
+      Names names = new Names(Text.in(given.sid, "sid"), joined(given.levels, "levels"),
           Text.in(given.levelPrefix, "levelPrefix"), Text.in(given.item, "item"),
-          Text.in(given.priority, "priority"));
+          Text.in(given.priority, "priority"), joined(given.attributes, "attributes"), given.allAttributes);
       usable = true;
       return names;
     } finally {
@@ -117,13 +142,13 @@ public final class ArrowColumns {
     }
   }
 
-  private static byte[] joined(String[] names) {
+  private static byte[] joined(String[] names, String what) {
     if (names == null) {
       return null;
     }
     ByteArrayOutputStream all = new ByteArrayOutputStream();
     for (String name : names) {
-      all.writeBytes(Text.in(Buffers.given(name, "levels"), "levels"));
+      all.writeBytes(Text.in(Buffers.given(name, what), what));
     }
     return all.toByteArray();
   }

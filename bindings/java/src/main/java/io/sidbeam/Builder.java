@@ -66,6 +66,40 @@ public final class Builder extends NativeObject {
   }
 
   /**
+   * Declares an attribute of the items, before the first pairs. One that is declared already, of the same type, stays
+   * as it is.
+   *
+   * @param name 1 to 128 bytes of UTF-8
+   * @param type what it holds
+   */
+  public void declareAttribute(String name, AttributeType type) {
+    byte[] text = Text.in(Buffers.given(name, "name"), "name");
+    try {
+      Native.flat_builder_declare_attribute(handle, text, Buffers.given(type, "type").code);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * Gives the pairs of the last call of add the values of an attribute. Pairs that are given none are null. Where
+   * identical pairs merge, null gives way to a value, and values that differ make the build fail.
+   *
+   * @param name declared before
+   * @param values one per pair, of its type
+   */
+  public void setAttribute(String name, AttributeValues values) {
+    byte[] text = Text.in(Buffers.given(name, "name"), "name");
+    AttributeValues v = Buffers.given(values, "values");
+    try {
+      Native.flat_builder_set_attribute(handle, text, v.count, v.valid, v.integers, v.numbers, v.bools, v.text,
+          v.offsets, v.lists, null);
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
    * Adds SIDs of full length; the id of each is its pair's number, counted over all calls.
    *
    * @param codes [count, levels]
@@ -171,8 +205,9 @@ public final class Builder extends NativeObject {
    */
   public long addArrow(long stream, ArrowColumns columns) {
     try {
-      return ArrowColumns.of(stream, columns).call((sid, levels, prefix, item, priority) -> Native
-          .flat_builder_add_arrow(handle, stream, sid, levels, prefix, item, priority));
+      ArrowColumns.Names names = ArrowColumns.of(stream, columns);
+      return names.call((sid, levels, prefix, item, priority) -> Native.flat_builder_add_arrow(handle, stream, sid,
+          levels, prefix, item, priority, names.attributes(), names.allAttributes() ? 1 : 0));
     } finally {
       Reference.reachabilityFence(this);
     }

@@ -21,12 +21,13 @@ final class Import extends NativeObject {
     byte[] sid = Text.in(config.sidColumns, "sidColumns");
     byte[] priority = Text.in(config.priorityColumn, "priorityColumn");
     byte[] pattern = Text.in(config.tokenPattern, "tokenPattern");
+    byte[] attributes = Text.in(config.attributes, "attributes");
     if (config.tokenBase < -1) {
       throw SidbeamException.invalid("tokenBase is " + config.tokenBase + ", expected a token id");
     }
     run(() -> {
       Native.flat_import_open(handle, name, config.levels, config.codes, config.variableLength ? 1 : 0, format, ids,
-          item, sid, priority, pattern, config.tokenBase, config.quotes.code, textIds ? 1 : 0);
+          item, sid, priority, pattern, config.tokenBase, config.quotes.code, textIds ? 1 : 0, attributes);
       return null;
     });
   }

@@ -17,6 +17,7 @@ public final class ImportConfig {
   String tokenPattern;
   long tokenBase = -1;
   Quotes quotes = Quotes.AUTO;
+  String attributes;
   Builder.Progress progress;
 
   /** Asks for what the file says. */
@@ -33,6 +34,7 @@ public final class ImportConfig {
     copy.tokenPattern = tokenPattern;
     copy.tokenBase = tokenBase;
     copy.quotes = quotes;
+    copy.attributes = attributes;
     copy.progress = progress;
     return copy;
   }
@@ -133,6 +135,17 @@ public final class ImportConfig {
    */
   public ImportConfig tokenPattern(String tokenPattern) {
     this.tokenPattern = tokenPattern;
+    return this;
+  }
+
+  /**
+   * Fields or columns that are attributes of the items, with a type or without.
+   *
+   * @param attributes such as price,region:string; types are i64, f32, bool, string and strings; null: none
+   * @return this
+   */
+  public ImportConfig attributes(String attributes) {
+    this.attributes = attributes;
     return this;
   }
 

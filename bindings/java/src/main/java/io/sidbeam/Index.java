@@ -139,7 +139,7 @@ public final class Index extends NativeObject implements Catalogue {
   }
 
   /** Calls with the handle, and keeps this object reachable until the call returns. */
-  private <T> T call(Supplier<T> call) {
+  <T> T call(Supplier<T> call) {
     try {
       return call.get();
     } finally {
@@ -228,6 +228,20 @@ public final class Index extends NativeObject implements Catalogue {
    */
   public Map<String, String> metadata() {
     return call(() -> Header.metadata(handle));
+  }
+
+  /**
+   * Columns of values by item row.
+   *
+   * @return sorted by name, in a new list
+   */
+  public List<Attribute> attributes() {
+    long count = call(() -> Native.flat_index_attribute_count(handle));
+    List<Attribute> all = new ArrayList<>();
+    for (long i = 0; i < count; i++) {
+      all.add(new Attribute(this, i, fixed().items()));
+    }
+    return all;
   }
 
   /**
