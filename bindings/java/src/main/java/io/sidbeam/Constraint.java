@@ -4,8 +4,8 @@ package io.sidbeam;
 import java.lang.ref.Reference;
 
 /**
- * What a beam must stay inside: today a whole index. It holds the index, which may be closed before it. Immutable; any
- * threads may use it.
+ * What a beam must stay inside: an index, whole or under rules. It holds the index, which may be closed before it.
+ * Immutable; any threads may use it.
  */
 public final class Constraint extends NativeObject implements Catalogue {
   /**
@@ -14,14 +14,70 @@ public final class Constraint extends NativeObject implements Catalogue {
    * @param index held
    */
   public Constraint(Index index) {
-    super(create(Buffers.given(index, "index")));
+    this(index, new Rules());
   }
 
-  private static long create(Index index) {
+  /**
+   * Makes a constraint under rules, for one request: {@link Start#catalogues}, {@link Request#catalogue}, a {@link
+   * ConstraintSet}. A search under it returns, bit for bit, what a search of an index of the allowed items alone would;
+   * only ordinals and item rows are the index's. It is cheap; closed, it gives its memory back to the index. On the
+   * CPU, with {@link Strategy#TRIE}; fails with {@link Status#MISSING_SECTION} on an index without {@link Kind#TRIE}.
+   *
+   * @param index held
+   * @param rules read; entries of its lists that name no item are counted in {@link #info}
+   */
+  public Constraint(Index index, Rules rules) {
+    super(create(Buffers.given(index, "index"), Buffers.given(rules, "rules")));
+  }
+
+  private Constraint(long handle) {
+    super(handle);
+  }
+
+  private static long create(Index index, Rules rules) {
+    ItemList out = ItemList.orNone(rules.excluded);
+    ItemList in = ItemList.orNone(rules.allowed);
+    Filter filter = rules.filter;
     try {
-      return Native.flat_constraint_create(index.handle);
+      return Native.flat_constraint_create_ruled(index.handle, filter == null ? 0 : filter.handle, out.by, out.numbers,
+          out.names, out.offsets, in.by, in.numbers, in.names, in.offsets);
     } finally {
       Reference.reachabilityFence(index);
+      Reference.reachabilityFence(filter);
+    }
+  }
+
+  /**
+   * The same constraint with further excluded items, at the cost of these: what a user has clicked since.
+   *
+   * @param items read
+   * @return a new constraint; this one stays as it is
+   */
+  public Constraint exclude(ItemList items) {
+    Buffers.given(items, "items");
+    try {
+      return new Constraint(
+          Native.flat_constraint_exclude(handle, items.by, items.numbers, items.names, items.offsets));
+    } finally {
+      Reference.reachabilityFence(this);
+    }
+  }
+
+  /**
+   * {@link Index#itemRows(long[], long, long, boolean)} of the rows that the rules allow.
+   *
+   * @param ordinals [n], each 0 .. sids - 1, or -1 for none
+   * @param limitPerSid most item rows of one SID; 0: no limit
+   * @param limit most item rows of all; 0: no limit
+   * @param distinct whether an item that several SIDs have is listed once, with the first of them
+   * @return the rows, and where those of each ordinal are
+   */
+  public ItemRows itemRows(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
+    try {
+      return ItemRows.of(ordinals.length, limit, (most, rows, offsets, truncated) -> Native.flat_constraint_items(
+          handle, ordinals, limitPerSid, most, distinct ? 1 : 0, rows, offsets, truncated));
+    } finally {
+      Reference.reachabilityFence(this);
     }
   }
 

@@ -359,17 +359,8 @@ public final class Index extends NativeObject implements Catalogue {
    * @return the rows, and where those of each ordinal are
    */
   public ItemRows itemRows(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
-    return call(() -> {
-      long[] offsets = new long[ordinals.length + 1];
-      int[] truncated = new int[1];
-      int once = distinct ? 1 : 0;
-      Native.flat_index_items(handle, ordinals, limitPerSid, limit, once, null, offsets, truncated);
-      long[] rows = new long[Math.toIntExact(offsets[ordinals.length])];
-      if (rows.length > 0) {
-        Native.flat_index_items(handle, ordinals, limitPerSid, rows.length, once, rows, offsets, truncated);
-      }
-      return new ItemRows(rows, offsets, truncated[0] != 0);
-    });
+    return call(() -> ItemRows.of(ordinals.length, limit, (most, rows, offsets, truncated) -> Native.flat_index_items(
+        handle, ordinals, limitPerSid, most, distinct ? 1 : 0, rows, offsets, truncated)));
   }
 
   /**

@@ -9,4 +9,20 @@ package io.sidbeam;
  * @param truncated whether a limit left rows out
  */
 public record ItemRows(long[] rows, long[] offsets, boolean truncated) {
+  /** A call of C that lists them. */
+  interface Lister {
+    void list(long limit, long[] rows, long[] offsets, int[] truncated);
+  }
+
+  /** As many as there are, or as the limit lets through. */
+  static ItemRows of(int ordinals, long limit, Lister lister) {
+    long[] offsets = new long[ordinals + 1];
+    int[] truncated = new int[1];
+    lister.list(limit, null, offsets, truncated);
+    long[] rows = new long[Math.toIntExact(offsets[ordinals])];
+    if (rows.length > 0) {
+      lister.list(rows.length, rows, offsets, truncated);
+    }
+    return new ItemRows(rows, offsets, truncated[0] != 0);
+  }
 }

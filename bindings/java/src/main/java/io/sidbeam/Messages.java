@@ -16,7 +16,8 @@ final class Messages {
       Map.entry("VERIFY", "Verify"), Map.entry("WEIGHTS", "Weights"), Map.entry("HIDDEN", "HiddenPath"),
       Map.entry("SPECULATE", "Speculate"), Map.entry("QUOTES", "Quotes"), Map.entry("DTYPE", "DType"),
       Map.entry("DRAFT_VERIFY", "DraftVerification"), Map.entry("DRAFT_INPUT", "DraftInput"),
-      Map.entry("DRAFT_TRANSITION", "DraftTransition"));
+      Map.entry("DRAFT_TRANSITION", "DraftTransition"), Map.entry("ATTRIBUTE", "AttributeType"),
+      Map.entry("TERM", "Term.Op"), Map.entry("FILTER", "Filter"), Map.entry("ROWS", "Rows"));
 
   /** Words in quotation marks and paths stay, and names of environment variables. */
   private static final Pattern C_WORDS = Pattern.compile("(?<![^ ,(])(?:NULL\\b|SIDBEAM_("

@@ -66,9 +66,9 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
   }
 
   /**
-   * The item rows of the SIDs, by SID, then priority; {@link Index#itemIds} and {@link Index#itemNames} take them.
-   * Fails with {@link Status#BAD_STATE} if the request ran under a {@link Constraint}, which knows no items, or if
-   * the index has been closed.
+   * The item rows of the SIDs, by SID, then priority, that the request's rules allow; {@link Index#itemIds} and {@link
+   * Index#itemNames} take them. Fails with {@link Status#BAD_STATE} if the index or constraint under which it ran has
+   * been closed.
    *
    * @return a new array
    */
@@ -85,9 +85,9 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
    * @return a new array
    */
   public long[] itemRows(long limitPerSid, long limit, boolean distinct) {
-    if (!(catalogue instanceof Index index)) {
-      throw new SidbeamException(Status.BAD_STATE, "the request ran under a Constraint, expected an Index");
-    }
-    return index.itemRows(ordinals, limitPerSid, limit, distinct).rows();
+    ItemRows found = catalogue instanceof Index index
+        ? index.itemRows(ordinals, limitPerSid, limit, distinct)
+        : ((Constraint) catalogue).itemRows(ordinals, limitPerSid, limit, distinct);
+    return found.rows();
   }
 }

@@ -56,6 +56,22 @@ class RunnerTest {
   }
 
   @Test
+  void requestsHaveRulesOfTheirOwn() throws Exception {
+    try (Index index = index(); Runner runner = new Runner(config(index))) {
+      long[] seen = runner.run(new Request(HISTORY)).itemRows();
+      Constraint rules = new Constraint(index, new Rules().exclude(ItemList.ofRows(seen)));
+      Result left = runner.submit(new Request(HISTORY).catalogue(rules)).get();
+      assertEquals(5, left.size());
+      assertTrue(left.itemRows().length >= 5);
+      for (long row : left.itemRows()) {
+        assertTrue(java.util.Arrays.stream(seen).noneMatch(other -> other == row), "row " + row);
+      }
+      Constraint nothing = new Constraint(index, new Rules().allow(ItemList.ofRows()));
+      assertEquals(0, runner.run(new Request(HISTORY).catalogue(nothing)).size());
+    }
+  }
+
+  @Test
   void modelsSayWhatTheyAreAndWhatIsWrong() {
     Model model = Model.open(FOLDER, new ModelConfig().weights(Weights.F32));
     ModelInfo info = model.info();
@@ -109,11 +125,12 @@ class RunnerTest {
         assertEquals(narrow.sid(0)[0], narrow.sid(i)[0]);
       }
       assertEquals(1, runner.submit(new Request(HISTORY).widths(1)).get().size());
-      try (Constraint constraint = new Constraint(index)) {
-        Result under = runner.run(new Request(HISTORY).catalogue(constraint));
-        assertArrayEquals(result.ordinals(), under.ordinals());
-        refused(Status.BAD_STATE, "ran under a Constraint", under::itemRows);
-      }
+      Constraint constraint = new Constraint(index);
+      Result under = runner.run(new Request(HISTORY).catalogue(constraint));
+      assertArrayEquals(result.ordinals(), under.ordinals());
+      assertArrayEquals(result.itemRows(), under.itemRows());
+      constraint.close();
+      refused(Status.BAD_STATE, "constraint is closed", under::itemRows);
       assertTrue(runner.drain(null));
       RunnerStats stats = runner.stats();
       assertEquals(List.of(1, 0, 6L, 6L),

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+package io.sidbeam;
+
+import java.io.ByteArrayOutputStream;
+import java.nio.charset.StandardCharsets;
+
+/**
+ * Names items of an index, for filters and rules. An entry that names no item is ignored and counted, one that comes
+ * twice is ignored. Immutable.
+ */
+public final class ItemList {
+  final int by;
+  final long[] numbers;
+  final byte[] names;
+  final long[] offsets;
+
+  /** No list, as C has it. */
+  static final ItemList NONE = new ItemList(Native.SIDBEAM_ITEMS_BY_ID, null, null, null);
+
+  private ItemList(int by, long[] numbers, byte[] names, long[] offsets) {
+    this.by = by;
+    this.numbers = numbers;
+    this.names = names;
+    this.offsets = offsets;
+  }
+
+  /**
+   * By the caller's ids, where these are integers.
+   *
+   * @param ids unsigned ids as the same bits; copied
+   * @return the list
+   */
+  public static ItemList ofIds(long... ids) {
+    return ids.length == 0 ? ofRows() : new ItemList(Native.SIDBEAM_ITEMS_BY_ID, ids.clone(), null, null);
+  }
+
+  /**
+   * By the caller's ids, where these are strings.
+   *
+   * @param names the ids
+   * @return the list
+   */
+  public static ItemList ofNames(String... names) {
+    if (names.length == 0) {
+      return ofRows();
+    }
+    ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+    long[] offsets = new long[names.length + 1];
+    for (int i = 0; i < names.length; i++) {
+      bytes.writeBytes(Buffers.given(names[i], "names[" + i + "]").getBytes(StandardCharsets.UTF_8));
+      offsets[i + 1] = bytes.size();
+    }
+    return new ItemList(Native.SIDBEAM_ITEMS_BY_ID, null, bytes.toByteArray(), offsets);
+  }
+
+  /**
+   * By item rows; quickest where they rise.
+   *
+   * @param rows copied
+   * @return the list
+   */
+  public static ItemList ofRows(long... rows) {
+    return new ItemList(Native.SIDBEAM_ITEMS_BY_ROW, rows.clone(), null, null);
+  }
+
+  /**
+   * The number of entries.
+   *
+   * @return as many as were given
+   */
+  public int size() {
+    return offsets == null ? numbers.length : offsets.length - 1;
+  }
+
+  static ItemList orNone(ItemList list) {
+    return list == null ? NONE : list;
+  }
+}
