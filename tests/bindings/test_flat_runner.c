@@ -307,8 +307,7 @@ static void results_that_nobody_takes_are_given_back(void) {
 int main(void) {
   static const test_case tests[] = {
       TEST(info_says_what_a_model_is),         TEST(run_and_submit_give_the_same),
-      TEST(a_request_has_rules_of_its_own),
-      TEST(bad_requests_are_refused),
+      TEST(a_request_has_rules_of_its_own),    TEST(bad_requests_are_refused),
       TEST(drafts_change_rounds_alone),        TEST(levels_are_adjusted),
       TEST(a_runner_may_be_closed_under_load), TEST(results_that_nobody_takes_are_given_back),
   };

@@ -41,7 +41,7 @@ struct Builder {
   std::unique_ptr<Progress> progress;
   int64_t rows = 0, last_rows = 0;  // of the last add
   std::vector<int32_t> attributes;  // that were declared
-  int32_t ids = -1;  // 1: calls give ids, 0: they do not, -1: none was made
+  int32_t ids = -1;                 // 1: calls give ids, 0: they do not, -1: none was made
   enum { kOpen, kUnknown, kClosed } closed = kOpen;
 };
 
