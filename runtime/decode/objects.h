@@ -92,12 +92,13 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   const sidbeam::IndexView& view() const override { return index->index.view; }
   const sidbeam::RepeatsView& repeats() const override { return index->find_repeats(); }
   int64_t allowed_sids() const {
-    return static_cast<int64_t>(rules() != nullptr ? rules()->sids_left : index->index.view.sids);
+    const sidbeam::RulesView* own = rules();
+    return static_cast<int64_t>(own != nullptr ? own->sids_left : index->index.view.sids);
   }
   int64_t allowed_items() const {
     const int64_t filtered = filter ? filter->items : static_cast<int64_t>(index->index.view.items);
     if (lists == nullptr) return filtered;
-    return rules()->only_listed ? (**lists).rows() : filtered - (**lists).rows();
+    return (**lists).view().only_listed ? (**lists).rows() : filtered - (**lists).rows();
   }
   const std::string& codebook() const { return index->index.header.codebook; }  // "": nobody has named it
   sidbeam::Ref<sidbeam::Upload> find_upload(int32_t device_id, int32_t kinds) const override {
