@@ -75,19 +75,6 @@ __device__ int64_t list_rows(const IndexView* index, const int64_t* ordinals, in
   }
 }
 
-// Writes what beam m of a slot, beam `at` of the batch, stands for; returns its ordinal.
-template <int kThreads>
-__device__ int64_t write_sid(const SessionView& session, const IndexView* index, int32_t slot, int32_t m, int64_t at,
-                             const ItemsView& items, ItemsShared<kThreads>& shared) {
-  const OwnCodes<kThreads> codes{shared};
-  const BeamSid beam = sid_of_beam(index, history_of(session, slot), session.level[slot], m,
-                                   session.states[beams_at(session, slot) + m], HashKey(), codes, session.levels);
-  if (items.ordinals != nullptr) items.ordinals[at] = beam.ordinal;
-  if (items.lengths != nullptr) items.lengths[at] = beam.length;
-  for (int32_t l = 0; items.sids != nullptr && l < session.levels; ++l) items.sids[at * session.levels + l] = codes[l];
-  return beam.ordinal;
-}
-
 template <int kThreads, bool kDistinct>
 __global__ void __launch_bounds__(kThreads)
     items_kernel(const __grid_constant__ SessionView session, const __grid_constant__ SlotBatch batch,
@@ -105,9 +92,17 @@ __global__ void __launch_bounds__(kThreads)
   bool truncated = false;
   for (int32_t first = 0; first < session.beams; first += kThreads) {
     const int32_t m = first + thread_id();
+    const int64_t at = i * beams + m;
     int64_t ordinal = -1;
     if (m < session.beams) {
-      ordinal = write_sid(session, index, slot, m, i * beams + m, items, shared);
+      const OwnCodes<kThreads> codes{shared};
+      const BeamSid beam = sid_of_beam(index, history_of(session, slot), session.level[slot], m,
+                                       session.states[beams_at(session, slot) + m], HashKey(), codes, session.levels);
+      ordinal = beam.ordinal;
+      if (items.ordinals != nullptr) items.ordinals[at] = ordinal;
+      if (items.lengths != nullptr) items.lengths[at] = beam.length;
+      for (int32_t l = 0; items.sids != nullptr && l < session.levels; ++l)
+        items.sids[at * session.levels + l] = codes[l];
       if (kDistinct) ordinals[m] = ordinal;
     }
     if (kDistinct) __syncthreads();  // a beam looks at the ordinals of those before it
