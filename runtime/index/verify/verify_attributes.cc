@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <type_traits>
 
 #include "index/attributes/digest.h"
 #include "index/attributes/read.h"
@@ -55,7 +56,9 @@ struct Checked {
     bool first = true;
     for (uint64_t row = 0; row < items; ++row) {
       const T v = value(row);
-      if (v != v) fail(SIDBEAM_CORRUPT, "attribute '%s': row %llu is NaN", name(), static_cast<ull>(row));
+      if constexpr (std::is_floating_point_v<T>) {
+        if (std::isnan(v)) fail(SIDBEAM_CORRUPT, "attribute '%s': row %llu is NaN", name(), static_cast<ull>(row));
+      }
       if (is_null(view, row)) {
         need_zero(row, v == 0);
         continue;
