@@ -43,8 +43,10 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
                                              spec.required, section.offset, spec.length, section.checksum));
   }
   std::vector<flatbuffers::Offset<format::KeyValue>> metadata;
-  for (const auto& [key, value] : header.metadata)
-    metadata.push_back(format::CreateKeyValue(fbb, fbb.CreateString(key), fbb.CreateString(value)));
+  for (const auto& [key, value] : header.metadata) {
+    const auto last = fbb.CreateString(value);  // the compiler would choose the order of two arguments
+    metadata.push_back(format::CreateKeyValue(fbb, fbb.CreateString(key), last));
+  }
   const auto codebook = fbb.CreateString(header.codebook);
   const auto level_vector = fbb.CreateVector(levels);
   const auto section_vector = fbb.CreateVector(sections);

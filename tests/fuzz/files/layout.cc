@@ -79,8 +79,10 @@ flatbuffers::Offset<format::IndexHeader> build(flatbuffers::FlatBufferBuilder& f
                                              static_cast<format::Encoding>(section.encoding), section.level,
                                              section.required, section.offset, section.length, section.checksum));
   std::vector<flatbuffers::Offset<format::KeyValue>> metadata;
-  for (const auto& [key, value] : file.metadata)
-    metadata.push_back(format::CreateKeyValue(fbb, fbb.CreateString(key), fbb.CreateString(value)));
+  for (const auto& [key, value] : file.metadata) {
+    const auto last = fbb.CreateString(value);  // the compiler would choose the order of two arguments
+    metadata.push_back(format::CreateKeyValue(fbb, fbb.CreateString(key), last));
+  }
   const auto codebook = fbb.CreateString(file.codebook);
   const auto level_list = fbb.CreateVector(levels);
   const auto section_list = fbb.CreateVector(sections);
