@@ -26,6 +26,7 @@ using Runtime = std::unique_ptr<sidbeam_runtime, Release<sidbeam_runtime_release
 using Builder = std::unique_ptr<sidbeam_builder, Release<sidbeam_builder_destroy>>;
 using Plan = std::unique_ptr<sidbeam_plan, Release<sidbeam_plan_destroy>>;
 using Index = std::unique_ptr<sidbeam_index, Release<sidbeam_index_release>>;
+using Filter = std::unique_ptr<sidbeam_filter, Release<sidbeam_filter_release>>;
 using Constraint = std::unique_ptr<sidbeam_constraint, Release<sidbeam_constraint_release>>;
 using Session = std::unique_ptr<sidbeam_session, Release<sidbeam_session_destroy>>;
 

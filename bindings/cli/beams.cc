@@ -6,11 +6,18 @@
 
 namespace cli {
 
-void find_items(const sidbeam_index* index, int32_t id_type, bool distinct, std::vector<Beam>& beams) {
+void find_items(const sidbeam_index* index, const sidbeam_constraint* constraint, int32_t id_type, bool distinct,
+                std::vector<Beam>& beams) {
   std::vector<int64_t> ordinals;
   for (const Beam& beam : beams) ordinals.push_back(beam.ordinal);
-  std::vector<std::vector<std::string>> items = items_of(index, id_type, ordinals, distinct);
+  std::vector<std::vector<std::string>> items = items_of(index, constraint, id_type, ordinals, distinct);
   for (size_t m = 0; m < beams.size(); ++m) beams[m].items = std::move(items[m]);
+}
+
+Allowed allowed_of(const sidbeam_constraint* constraint) {
+  sidbeam_constraint_info info = SIDBEAM_CONSTRAINT_INFO_INIT;
+  call(sidbeam_constraint_get_info, constraint, &info);
+  return {info.allowed_items, info.unknown_excluded, info.unknown_allowed};
 }
 
 Json found_json(const Found& found) {
@@ -25,6 +32,11 @@ Json found_json(const Found& found) {
     json.add("target_calls", found.speculation->rounds);  // a round is one
     json.add("accepted_levels", found.speculation->accepted_levels);
   }
+  if (found.allowed) {
+    json.add("allowed_items", found.allowed->items);
+    json.add("unknown_excluded", found.allowed->unknown_excluded);
+    json.add("unknown_allowed", found.allowed->unknown_allowed);
+  }
   return json;
 }
 
@@ -33,6 +45,14 @@ namespace {
 std::string speculation_text(const Speculation& speculation) {
   return ", rounds " + std::to_string(speculation.rounds) + ", accepted levels " +
          std::to_string(speculation.accepted_levels);
+}
+
+std::string allowed_text(const Allowed& allowed) {
+  std::string text = ", " + with_commas(allowed.items) + " items allowed";
+  for (const auto& [option, count] :
+       {std::pair{"--exclude", allowed.unknown_excluded}, {"--allow", allowed.unknown_allowed}})
+    if (count > 0) text += ", " + with_commas(count) + " of " + option + " unknown";
+  return text;
 }
 
 }  // namespace
@@ -47,7 +67,7 @@ std::string found_table(const Found& found) {
   }
   return "request " + std::to_string(found.number) + ": " + std::to_string(found.beams.size()) + " live" +
          (found.bad_row ? ", error bad_row" : "") + (found.speculation ? speculation_text(*found.speculation) : "") +
-         "\n" + (found.beams.empty() ? "" : table.text());
+         (found.allowed ? allowed_text(*found.allowed) : "") + "\n" + (found.beams.empty() ? "" : table.text());
 }
 
 std::string document(const std::vector<std::string>& requests, bool json) {

@@ -25,15 +25,25 @@ struct Speculation {
   int32_t rounds, accepted_levels;
 };
 
+// What the rules of a request leave.
+struct Allowed {
+  int64_t items, unknown_excluded, unknown_allowed;  // unknown: ids of --exclude and --allow that name no item
+};
+
 struct Found {
   int64_t number;  // of the request
   bool bad_row;
   std::vector<Beam> beams;
   std::optional<Speculation> speculation = {};
+  std::optional<Allowed> allowed = {};  // where there are rules
 };
 
-// Fills in the beams' items; distinct: each with the best of the beams that have it.
-void find_items(const sidbeam_index* index, int32_t id_type, bool distinct, std::vector<Beam>& beams);
+// Fills in the beams' items that the constraint allows, all if it is nullptr; distinct: each with the best of the beams
+// that have it.
+void find_items(const sidbeam_index* index, const sidbeam_constraint* constraint, int32_t id_type, bool distinct,
+                std::vector<Beam>& beams);
+// What a constraint with rules leaves.
+Allowed allowed_of(const sidbeam_constraint* constraint);
 Json found_json(const Found& found);
 std::string found_table(const Found& found);
 // All requests, each as one of the above says it.

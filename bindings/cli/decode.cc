@@ -6,6 +6,7 @@
 
 #include "beams.h"
 #include "commands.h"
+#include "rules.h"
 #include "search_input.h"
 
 namespace cli {
@@ -13,6 +14,7 @@ namespace {
 
 struct Options {
   SearchOptions search;
+  RuleOptions rules;
   std::string widths;
   int32_t beams = 0, top_k = 0;
   double inverse_temperature = 1.0;
@@ -23,6 +25,7 @@ void check_usage(const Options& o) {
   if (!is_above_0(o.inverse_temperature)) throw UsageError("--inverse-temperature: expected a number above 0");
   check_soft_cap(o.search);
   const std::string& strategy = o.search.strategy;
+  check_rules(o.rules, "--strategy", strategy);
   const bool hash_final = strategy == "hash_final";
   if (o.search.normalize == "valid" && (hash_final || strategy == "none")) {
     throw UsageError("--normalize: valid does not go with --strategy " + strategy + ", expected full, level or none");
@@ -45,6 +48,7 @@ class Decoder {
     config.beams = o.beams;
     config.top_k = o.top_k;
     session_ = input.make_session(config);
+    rules_.emplace(o.rules, input.index.get(), input.info.id_type, input.logits.requests);
     slot_numbers_.resize(static_cast<size_t>(slots_));
     std::iota(slot_numbers_.begin(), slot_numbers_.end(), 0);
     const std::vector<int32_t> widths = parse_widths(o.widths, o.beams, input.info.levels);
@@ -60,6 +64,11 @@ class Decoder {
     sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
     start.slots = slot_numbers_.data();
     start.count = count;
+    std::vector<Constraint> constraints;
+    std::vector<sidbeam_constraint*> pointers;
+    for (int64_t slot = 0; slot < count; ++slot)
+      pointers.push_back(constraints.emplace_back(rules_->of(first + slot)).get());
+    start.constraints = pointers.data();
     start.widths = widths_.empty() ? nullptr : widths_.data();
     start.width_levels = width_levels_;
     call(sidbeam_session_start, session_.get(), &start);
@@ -68,11 +77,12 @@ class Decoder {
       input_.read_rows(first, count, level, rows_.data());
       input_.step(session_.get(), rows_.data(), slots_, o_.beams, static_cast<float>(o_.inverse_temperature));
     }
-    return collect(first, count);
+    return collect(first, constraints);
   }
 
  private:
-  std::vector<Found> collect(int64_t first, int64_t count) {
+  std::vector<Found> collect(int64_t first, const std::vector<Constraint>& constraints) {
+    const auto count = static_cast<int64_t>(constraints.size());
     const size_t width = static_cast<size_t>(o_.beams), levels = static_cast<size_t>(input_.info.levels);
     const size_t total = static_cast<size_t>(count) * width;
     std::vector<int64_t> ordinals(total);
@@ -92,7 +102,9 @@ class Decoder {
         const auto sid = sids.begin() + static_cast<std::ptrdiff_t>(at * levels);
         request.beams.push_back({{sid, sid + lengths[at]}, ordinals[at], beams.scores[at], {}});
       }
-      find_items(input_.index.get(), input_.info.id_type, o_.search.distinct, request.beams);
+      const sidbeam_constraint* constraint = constraints[static_cast<size_t>(slot)].get();
+      if (rules_->given()) request.allowed = allowed_of(constraint);
+      find_items(input_.index.get(), constraint, input_.info.id_type, o_.search.distinct, request.beams);
       requests.push_back(std::move(request));
     }
     return requests;
@@ -106,6 +118,7 @@ class Decoder {
   int64_t slots_;
   std::vector<char> rows_;  // [slots, columns] of the level
   Session session_;
+  std::optional<Rules> rules_;
 };
 
 void run(const Options& o) {
@@ -135,10 +148,11 @@ void add_decode(Command program) {
       .between(1, SIDBEAM_MAX_CODES);
   command.add_option("--inverse-temperature", o->inverse_temperature, "logits are multiplied by it")
       .capture_default_str();
-  command.footer(
-      "A row with NaN or +inf gives 'error bad_row' for its request; other requests go on.\n"
-      "Example:\n"
-      "  sidbeam decode office.sidx --logits logits.npy --beams 10 --json");
+  add_rule_options(command, o->rules);
+  command.footer((kRulesHelp + "A row with NaN or +inf gives 'error bad_row' for its request; other requests go on.\n"
+                               "Example:\n"
+                               "  sidbeam decode office.sidx --logits logits.npy --beams 10 --json")
+                     .c_str());
   command.callback([o] { run(*o); });
 }
 

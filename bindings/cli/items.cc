@@ -25,12 +25,16 @@ void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t 
   }
 }
 
-std::vector<std::vector<std::string>> items_of(const sidbeam_index* index, int32_t id_type,
-                                               const std::vector<int64_t>& ordinals, bool distinct) {
+std::vector<std::vector<std::string>> items_of(const sidbeam_index* index, const sidbeam_constraint* constraint,
+                                               int32_t id_type, const std::vector<int64_t>& ordinals, bool distinct) {
   const auto count = static_cast<int64_t>(ordinals.size());
   std::vector<int64_t> offsets(ordinals.size() + 1), rows;
   const auto list = [&](int64_t limit, int64_t* to) {
-    call(sidbeam_index_items, index, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(), nullptr);
+    const auto list_of = [&](auto* function, const auto* from) {
+      call(function, from, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(), nullptr);
+    };
+    if (constraint != nullptr) return list_of(sidbeam_constraint_items, constraint);
+    list_of(sidbeam_index_items, index);
   };
   list(0, nullptr);
   rows.resize(static_cast<size_t>(offsets.back()));
@@ -54,18 +58,20 @@ std::vector<int32_t> sid_of(const sidbeam_index* index, int32_t levels, int64_t 
   return codes;
 }
 
-int64_t find_item(const sidbeam_index* index, int32_t id_type, const std::string& text, int64_t from_row) {
-  int64_t id = 0, row = -1;
-  if (id_type != SIDBEAM_ID_STRING) {
-    const bool is_signed = id_type == SIDBEAM_ID_I64;
-    const auto parsed = is_signed ? parse_integer<int64_t>(text) : std::nullopt;
-    const auto parsed_unsigned = is_signed ? std::nullopt : parse_integer<uint64_t>(text);
-    if (!parsed && !parsed_unsigned) {
-      throw Failure("--item: '" + text + "', expected " + (is_signed ? "a signed" : "an unsigned") +
-                    " 64-bit integer, as the ids of this index are");
-    }
-    id = parsed ? *parsed : static_cast<int64_t>(*parsed_unsigned);
+int64_t parse_id(const std::string& where, int32_t id_type, const std::string& text) {
+  const bool is_signed = id_type == SIDBEAM_ID_I64;
+  const auto parsed = is_signed ? parse_integer<int64_t>(text) : std::nullopt;
+  const auto parsed_unsigned = is_signed ? std::nullopt : parse_integer<uint64_t>(text);
+  if (!parsed && !parsed_unsigned) {
+    throw Failure(where + ": '" + sidbeam::escaped(importer::shortened(text)) + "', expected " +
+                  (is_signed ? "a signed" : "an unsigned") + " 64-bit integer, as the ids of this index are");
   }
+  return parsed ? *parsed : static_cast<int64_t>(*parsed_unsigned);
+}
+
+int64_t find_item(const sidbeam_index* index, int32_t id_type, const std::string& text, int64_t from_row) {
+  int64_t row = -1;
+  const int64_t id = id_type != SIDBEAM_ID_STRING ? parse_id("--item", id_type, text) : 0;
   const char* name = id_type == SIDBEAM_ID_STRING ? text.data() : nullptr;
   call(sidbeam_index_find_item, index, id, name, static_cast<int64_t>(text.size()), from_row, &row);
   return row;

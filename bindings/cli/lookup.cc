@@ -95,7 +95,8 @@ void lookup_sid(const Options& o, const Opened& opened) {
   }
   int64_t ordinal = -1;
   call(sidbeam_index_find_sid, opened.index.get(), sid.data(), static_cast<int32_t>(sid.size()), &ordinal);
-  const std::vector<std::string> items = items_of(opened.index.get(), opened.info.id_type, {ordinal}, false)[0];
+  const std::vector<std::string> items =
+      items_of(opened.index.get(), nullptr, opened.info.id_type, {ordinal}, false)[0];
   if (o.json) {
     return print_json(Json{{"sid", sid},
                            {"found", ordinal >= 0},

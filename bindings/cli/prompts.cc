@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "prompts.h"
 
-#include <simdjson.h>
-
-#include "files.h"
 #include "items.h"
+#include "json_lines.h"
 #include "keys.h"
 #include "options.h"
 
@@ -18,14 +16,6 @@ int32_t token_of(const std::string& place, dom::element value) {
   if (value.get(token) || token < -1 || token > INT32_MAX)
     throw Failure(place + ": \"tokens\": " + simdjson::minify(value) + ", expected a token");
   return static_cast<int32_t>(token);
-}
-
-std::string item_of(const std::string& place, dom::element value) {
-  std::string_view name;
-  if (value.is_int64() || value.is_uint64()) return simdjson::minify(value);
-  if (value.get(name))
-    throw Failure(place + ": \"history\": " + simdjson::minify(value) + ", expected a string or an integer");
-  return std::string(name);
 }
 
 dom::array array_of(const Prompt& prompt, const char* key, dom::element value) {
@@ -50,7 +40,7 @@ void read_line(dom::element root, KeyCheck& keys, Histories& histories, Prompt& 
   } else {
     histories.begin(prompt);
     for (const dom::element each : array_of(prompt, "history", history))
-      histories.append(item_of(prompt.place, each), prompt);
+      histories.append(json_item(prompt.place + ": \"history\"", each), prompt);
   }
 }
 
@@ -109,22 +99,13 @@ Prompt prompt_of_history(const std::string& option, const std::string& list, His
 }
 
 std::vector<Prompt> read_prompts(const std::string& path, Histories& histories) {
-  const InputFile file(path);
-  TextReader text(file);
-  dom::parser parser;
   KeyCheck keys;
   std::vector<Prompt> prompts;
-  int64_t number = 0;
-  for (std::string_view line; text.next_line(line);) {
-    ++number;
-    if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    Prompt prompt{"'" + path + "':" + std::to_string(number), {}};
-    dom::element root;
-    if (const auto error = parser.parse(line.data(), line.size(), false).get(root))
-      throw Failure(prompt.place + ": not JSON: " + simdjson::error_message(error));
-    read_line(root, keys, histories, prompt);
+  each_json_line(path, [&](const std::string& place, dom::element line) {
+    Prompt prompt{place, {}};
+    read_line(line, keys, histories, prompt);
     prompts.push_back(std::move(prompt));
-  }
+  });
   if (prompts.empty()) throw Failure("'" + path + "': expected at least one request, there is none");
   return prompts;
 }

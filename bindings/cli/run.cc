@@ -76,12 +76,13 @@ std::vector<Prompt> prompts_of(const RunOptions& o, Histories& histories) {
 // Requests side by side, each on a thread of its own; the results in their order.
 class Runs {
  public:
-  Runs(const RunOptions& o, const sidbeam_index* index, const sidbeam_index_info& info, const Vocabulary& vocabulary,
+  Runs(const RunOptions& o, sidbeam_index* index, const sidbeam_index_info& info, const Vocabulary& vocabulary,
        std::vector<Prompt> prompts)
       : o_(o),
         index_(index),
         info_(info),
         prompts_(std::move(prompts)),
+        rules_(o.rules, index, info.id_type, static_cast<int64_t>(prompts_.size())),
         widths_(parse_widths(o.widths, o.beams, info.levels)),
         texts_(prompts_.size()) {
     const auto most = static_cast<int32_t>(std::min<size_t>(prompts_.size(), SIDBEAM_MAX_BEAMS));
@@ -119,7 +120,7 @@ class Runs {
     const Head head = o_.head.empty() ? nullptr : open_head(o_.head);
     const Runtime runtime = make_runtime(1);
     sidbeam_constraint_config whole = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-    whole.index = const_cast<sidbeam_index*>(index_);
+    whole.index = index_;
     sidbeam_constraint* constraint = nullptr;
     call(sidbeam_constraint_create, &whole, &constraint);
     const Constraint owner(constraint);
@@ -201,7 +202,9 @@ class Runs {
       Found found;
       bool done;
     } taken{this, {static_cast<int64_t>(i), false, {}}, false};
+    const Constraint constraint = rules_.of(static_cast<int64_t>(i));
     sidbeam_request request = SIDBEAM_REQUEST_INIT;
+    request.constraint = constraint.get();
     request.tokens = prompt.tokens.data();
     request.positions = static_cast<int64_t>(prompt.tokens.size()) / o_.group;
     request.group = o_.group;
@@ -220,7 +223,8 @@ class Runs {
       taken.found.bad_row = taken.done && failure.status == SIDBEAM_INVALID_ARGUMENT;
       if (!taken.found.bad_row) throw Failure(prompt.place + ": " + failure.what());
     }
-    find_items(index_, info_.id_type, o_.distinct, taken.found.beams);
+    if (rules_.given()) taken.found.allowed = allowed_of(constraint.get());
+    find_items(index_, constraint.get(), info_.id_type, o_.distinct, taken.found.beams);
     return o_.json ? found_json(taken.found).text() : found_table(taken.found);
   }
 
@@ -243,9 +247,10 @@ class Runs {
   }
 
   const RunOptions& o_;
-  const sidbeam_index* index_;
+  sidbeam_index* index_;
   const sidbeam_index_info& info_;
   std::vector<Prompt> prompts_;
+  Rules rules_;
   std::vector<int32_t> widths_;     // of each level; none: M
   std::vector<std::string> texts_;  // by request, once it is done
   int32_t lanes_ = 1;

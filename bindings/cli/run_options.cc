@@ -16,6 +16,7 @@ namespace {
 void check_head(const RunOptions& o) {
   if (o.head.empty()) throw UsageError("--head is empty");
   if (o.placeholders.empty()) throw UsageError("--placeholders: --head needs a token per level");
+  check_rules(o.rules, "--verify", o.verify);
   if (o.verify != "trie" && o.normalize == "valid")
     throw UsageError("--normalize: valid does not go with --verify " + o.verify + ", expected full");
   if (o.top_k > 0 && o.verify != "hash") throw UsageError("--top-k: goes with --verify hash, not " + o.verify);
@@ -100,16 +101,19 @@ void add_run(Command program) {
       .between(1, SIDBEAM_MAX_CODES)
       .needs(head)
       .under(kHead);
+  add_rule_options(command, o->rules);
   command.add_option("--threads", o->threads, "that requests run on, side by side; default: one per core")
       .between(1, 1024);
   add_json(command, o->json);
   command.footer(
-      "Relaxed beams are draws from the model's distribution, M of them with replacement: an item may come "
-      "repeatedly.\n"
-      "With more than M of --draft-beams they are different, and the law is only approximately the model's.\n"
-      "Of an item with several SIDs the first is used. A request whose logits have NaN or +inf is 'error bad_row'.\n"
-      "Example:\n"
-      "  sidbeam run model office.sidx --history 17,301,8 --beams 10 --offsets 3,259,515");
+      (kRulesHelp +
+       "Relaxed beams are draws from the model's distribution, M of them with replacement: an item may come "
+       "repeatedly.\n"
+       "With more than M of --draft-beams they are different, and the law is only approximately the model's.\n"
+       "Of an item with several SIDs the first is used. A request whose logits have NaN or +inf is 'error bad_row'.\n"
+       "Example:\n"
+       "  sidbeam run model office.sidx --history 17,301,8 --beams 10 --offsets 3,259,515")
+          .c_str());
   command.callback([o, tokens, history, input, draft, draft_base, seed, head] {
     const int given = int{tokens.given()} + int{history.given()} + int{input.given()};
     if (given != 1) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rules.h"
 #include "vocabulary.h"
 
 namespace cli {
@@ -15,6 +16,7 @@ struct RunOptions {
   std::string base, draft, draft_base, speculate = "strict";
   std::string head, placeholders, verify = "trie", widths;
   VocabularyOptions vocabulary;
+  RuleOptions rules;
   int32_t beams = 0, group = 1, threads = 0, draft_beams = 0, top_k = 0;
   int64_t seed = 0;
   bool distinct = false, json = false;

@@ -198,7 +198,7 @@ Json request_json(const SearchInput& input, bool bad_row, const std::vector<Draw
   std::vector<int64_t> ordinals;
   for (const Draw& draw : draws) ordinals.push_back(draw.ordinal);
   const std::vector<std::vector<std::string>> items =
-      items_of(input.index.get(), input.info.id_type, ordinals, input.o.distinct);
+      items_of(input.index.get(), nullptr, input.info.id_type, ordinals, input.o.distinct);
   std::vector<Json> all;
   for (const Draw& draw : draws) {
     all.push_back({{"sid", codes_of(input, draw.ordinal)},
@@ -234,7 +234,7 @@ std::string request_table(const SearchInput& input, int64_t request, bool bad_ro
   std::vector<int64_t> ordinals;
   for (const auto& [ordinal, count] : ranked) ordinals.push_back(ordinal);
   const std::vector<std::vector<std::string>> items =
-      items_of(input.index.get(), input.info.id_type, ordinals, input.o.distinct);
+      items_of(input.index.get(), nullptr, input.info.id_type, ordinals, input.o.distinct);
   constexpr size_t kLongest = 40;
   Table table{0, {{"count", "share", "log P", "ordinal", "SID", "items", ""}}};
   for (const auto& [ordinal, count] : ranked) {

@@ -76,18 +76,44 @@ void add_distinct(Arguments& arguments, Random& random) {
   if (random.one_in(4)) add(arguments, {"--distinct"});
 }
 
-Arguments decode(const std::string& index, const std::string& logits, Random& random) {
+// Ids of specimens, strangers and worse: a list for all requests, or one for each of some.
+std::string write_items(const Room& room, const std::string& name, Random& random) {
+  const bool per_request = random.one_in(3);
+  std::string text;
+  for (uint64_t lists = per_request ? random.below(3) : 1; lists > 0; --lists) {
+    std::string list;
+    for (uint64_t i = random.below(6); i > 0; --i) {
+      const std::string row = std::to_string(random.below(16)), damage[] = {"\xff", std::string("1\0", 2), "[", "1.5"};
+      const std::string item = random.one_in(32) ? random.pick(damage) : random.one_in(2) ? row : "item " + row;
+      if (per_request) list += (list.empty() ? "" : ",") + (item == row ? item : '"' + item + '"');
+      if (!per_request) list += item + "\n";
+    }
+    text += per_request ? (random.one_in(6) ? "null\n" : "[" + list + "]\n") : list;
+  }
+  return room.scratch.write(per_request ? name + ".jsonl" : name, {text.begin(), text.end()});
+}
+
+void add_rules(const Room& room, Arguments& arguments, Random& random) {
+  const std::string texts[] = {"true", "false", "not (true and false)", "a=1", "price<20 or region in (us, ca)", "a <"};
+  if (random.one_in(3)) add(arguments, {"--exclude", write_items(room, "excluded", random)});
+  if (random.one_in(3)) add(arguments, {"--allow", write_items(room, "allowed", random)});
+  if (random.one_in(3)) add(arguments, {"--where", random.pick(texts)});
+}
+
+Arguments decode(const Room& room, const std::string& index, const std::string& logits, Random& random) {
   const std::string strategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
   const std::string normalizations[] = {"full", "level", "valid", "none"};
+  const std::string strategy = random.pick(strategies);
   Arguments arguments = {"decode",      index,
                          "--logits",    logits,
                          "--beams",     std::to_string(1 + random.skewed(5)),
-                         "--strategy",  random.pick(strategies),
+                         "--strategy",  strategy,
                          "--normalize", random.pick(normalizations)};
   if (random.one_in(2)) add(arguments, {"--end-column", std::to_string(random.below(9))});
   if (random.one_in(8)) add(arguments, {"--top-k", std::to_string(1 + random.below(8))});
   if (random.one_in(8)) add(arguments, {"--offsets", some_codes(random)});
   if (random.one_in(8)) add(arguments, {"--soft-cap", "3.5", "--inverse-temperature", "0.5"});
+  if (strategy == "trie" || random.one_in(16)) add_rules(room, arguments, random);
   add_widths(arguments, random);
   add_distinct(arguments, random);
   return arguments;
@@ -173,6 +199,7 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   if (random.one_in(8)) add(arguments, {"--start-tokens", random.one_in(2) ? "2,-1" : "12"});
   add_widths(arguments, random);
   add_distinct(arguments, random);
+  if (random.one_in(2)) add_rules(room, arguments, random);
   const std::string weights[] = {"f32", "f16", "bf16", "int8"};
   if (random.one_in(4)) add(arguments, {"--weights", random.pick(weights)});
   const bool has_head = std::find(what.begin(), what.end(), "--head") != what.end();
@@ -283,7 +310,7 @@ Arguments on_index(const Room& room, const std::string& name, uint8_t choice, Ra
     case 3:
       return lookup(index, random);
     case 4:
-      return decode(index, write_logits(room, index, random), random);
+      return decode(room, index, write_logits(room, index, random), random);
     case 5:
       return sample(index, write_logits(room, index, random), random);
     case 6:
@@ -318,7 +345,7 @@ Arguments on_catalogue(const Room& room, const std::string& file, uint8_t form, 
   Arguments what;
   switch (as) {
     case Form::kLogits:
-      return choice % 2 == 0 ? decode(room.sound.index, path, random) : sample(room.sound.index, path, random);
+      return choice % 2 == 0 ? decode(room, room.sound.index, path, random) : sample(room.sound.index, path, random);
     case Form::kHidden:
       return draft(room.sound.head, room.sound.index_of_head, path, random);
     case Form::kPrompts:
