@@ -1,7 +1,8 @@
 // The main job, as a host does it: index a catalogue, then answer requests by beam search over it, constrained (trie)
 // and unconstrained (none), and compare. The model is one of counts (recommend/transitions.h) under the core's session
 // (recommend/search.cc), which shows the loop; or a trained decoder under the runner (recommend/decoder.cc), beside the
-// counts and interpolated with them.
+// counts and interpolated with them. Then it leaves out what a user has: afterwards, which makes lists shorter, or by
+// excluding it from the search (constraint.h).
 //
 //   recommend [PATH] [--model FOLDER [--int8]] [--queries N] [--beams M] [--made-up] [--write FOLDER]
 //
@@ -38,8 +39,24 @@ struct Report {
   std::vector<Answer> answers;
   std::vector<bool> hits;  // [queries] whether the target is among the first kAt
   size_t returned = 0, existing = 0;
+  size_t first = 0, seen = 0;        // SIDs among the first kAt, and those of them that the user has
+  size_t fresh = 0, fresh_hits = 0;  // queries whose target the user does not have, and hits of these
   double recall = 0, ndcg = 0, per_second = 0;
 };
+
+bool has(const Query& query, int64_t ordinal) {
+  return std::find(query.history.begin(), query.history.end(), ordinal) != query.history.end();
+}
+
+void count_seen(const Answer& given, const Query& query, bool hit, Report& report) {
+  const auto top = given.ordinals.begin() + std::min(std::ssize(given.ordinals), std::ptrdiff_t{kAt});
+  report.first += static_cast<size_t>(top - given.ordinals.begin());
+  report.seen += static_cast<size_t>(
+      std::count_if(given.ordinals.begin(), top, [&](int64_t ordinal) { return has(query, ordinal); }));
+  if (has(query, query.target)) return;
+  report.fresh_hits += hit;
+  report.fresh++;
+}
 
 Report judge(const Dataset& data, const std::function<std::vector<Answer>()>& answer) {
   Report report;
@@ -56,14 +73,20 @@ Report judge(const Dataset& data, const std::function<std::vector<Answer>()>& an
     const auto top = given.sids.begin() + std::min(std::ssize(given.sids), std::ptrdiff_t{kAt});
     const auto place = std::find(given.sids.begin(), top, target);
     report.hits.push_back(place != top);
+    count_seen(given, data.test[q], place != top, report);
     report.recall += (place != top) / queries;
     if (place != top) report.ndcg += 1 / std::log2(static_cast<double>(place - given.sids.begin()) + 2) / queries;
   }
   return report;
 }
 
-double existing(const Report& report) {
-  return report.returned == 0 ? 0.0 : static_cast<double>(report.existing) / static_cast<double>(report.returned);
+double share(size_t some, size_t all) { return all == 0 ? 0.0 : static_cast<double>(some) / static_cast<double>(all); }
+
+double existing(const Report& report) { return share(report.existing, report.returned); }
+
+void check_exists(const Report& report) {
+  if (report.existing != report.returned)
+    throw std::runtime_error("the constrained search returned a SID that no item has");
 }
 
 // What others wrote, as a line for a terminal, which would obey control characters (the last are C1 in UTF-8).
@@ -168,7 +191,39 @@ struct Setting {
   int32_t beams;
 };
 
-// Counts that guess at codes as a neural model does, with the constraint and without.
+// What remains of answers where what users have is taken out of them: the usual way, and fewer results.
+std::vector<Answer> without_seen(const Dataset& data, const std::vector<Answer>& answers) {
+  std::vector<Answer> left(answers.size());
+  for (size_t q = 0; q < answers.size(); q++) {
+    for (size_t i = 0; i < answers[q].ordinals.size(); i++) {
+      if (has(data.test[q], answers[q].ordinals[i])) continue;
+      left[q].ordinals.push_back(answers[q].ordinals[i]);
+      left[q].sids.push_back(answers[q].sids[i]);
+    }
+  }
+  return left;
+}
+
+// Shows users what they have, takes it out afterwards, or excludes it from the search: `excluded` searches so, and its
+// report is returned.
+Report compare_seen(const Setting& at, const Report& shown, const std::function<std::vector<Answer>()>& excluded) {
+  std::printf("\nwhat users have  of the first %zu  Recall@%zu  of what is new  SIDs per query\n", kAt, kAt);
+  const auto print = [](const char* name, const Report& report) {
+    std::printf("%-15s  %14.1f %%  %9.4f  %14.4f  %14.1f\n", name, 100 * share(report.seen, report.first),
+                report.recall, share(report.fresh_hits, report.fresh), share(report.returned, report.answers.size()));
+  };
+  print("is shown", shown);
+  print("is taken out", judge(at.data, [&] { return without_seen(at.data, shown.answers); }));
+  check_exists(shown);
+  Report report = judge(at.data, excluded);
+  print("is excluded", report);
+  check_exists(report);
+  if (report.seen > 0) throw std::runtime_error("a search returned an item that was excluded");
+  return report;
+}
+
+// Counts that guess at codes as a neural model does, with the constraint and without. What they recommend of what users
+// do not have is returned, here and below.
 Report compare_strategies(const Setting& at) {
   std::printf("strategy  returned SIDs exist  Recall@%zu  queries/s  us per step (median)\n", kAt);
   double step_us = 0;
@@ -182,9 +237,13 @@ Report compare_strategies(const Setting& at) {
                 report.per_second, step_us);
     return report;
   };
-  Report trie = run("trie", SIDBEAM_STRATEGY_TRIE);
+  const Report trie = run("trie", SIDBEAM_STRATEGY_TRIE);
   run("none", SIDBEAM_STRATEGY_NONE);
-  return trie;
+  return compare_seen(at, trie, [&] {
+    return search(at.transitions, Smoothing::kCodes, at.catalogue, SIDBEAM_STRATEGY_TRIE, at.beams, at.queries,
+                  Seen::kExcluded)
+        .answers;
+  });
 }
 
 void print(const char* model, const char* strategy, const Report& report, const Report* against) {
@@ -205,8 +264,11 @@ void print(const char* model, const char* strategy, const Report& report, const 
 
 // The decoder, the counts, and both. Wins are queries that a model hits and the counts miss, losses the reverse.
 Report compare_models(const Setting& at, const Decoder& decoder) {
+  const auto answers = [&](const Transitions* with, int32_t strategy, Seen seen) {
+    return run(decoder, with, at.catalogue, at.data, strategy, at.beams, at.queries, seen);
+  };
   const auto run_decoder = [&](const Transitions* with, int32_t strategy) {
-    return judge(at.data, [&] { return run(decoder, with, at.catalogue, at.data, strategy, at.beams, at.queries); });
+    return judge(at.data, [&] { return answers(with, strategy, Seen::kShown); });
   };
   std::printf("model         strategy  returned SIDs exist  Recall@%zu  NDCG@%zu   wins  losses  queries/s\n", kAt,
               kAt);
@@ -216,9 +278,9 @@ Report compare_models(const Setting& at, const Decoder& decoder) {
   print("transitions", "trie", counts, nullptr);
   print("decoder", "none", run_decoder(nullptr, SIDBEAM_STRATEGY_NONE), &counts);
   print("decoder", "trie", run_decoder(nullptr, SIDBEAM_STRATEGY_TRIE), &counts);
-  Report both = run_decoder(&at.transitions, SIDBEAM_STRATEGY_TRIE);
+  const Report both = run_decoder(&at.transitions, SIDBEAM_STRATEGY_TRIE);
   print("interpolated", "trie", both, &counts);
-  return both;
+  return compare_seen(at, both, [&] { return answers(&at.transitions, SIDBEAM_STRATEGY_TRIE, Seen::kExcluded); });
 }
 
 void print_model(const Decoder& decoder) {
@@ -256,8 +318,6 @@ void recommend_all(const Options& options) {
   std::printf("search     %zu test queries, unseen; %d beams each\n\n", at.queries, static_cast<int>(at.beams));
   const Report best = trained ? compare_models(at, decoder) : compare_strategies(at);
   print_recommendations(data, catalogue, best);
-  if (best.existing != best.returned)
-    throw std::runtime_error("the constrained search returned a SID that no item has");
 }
 
 }  // namespace

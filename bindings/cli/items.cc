@@ -30,11 +30,11 @@ std::vector<std::vector<std::string>> items_of(const sidbeam_index* index, const
   const auto count = static_cast<int64_t>(ordinals.size());
   std::vector<int64_t> offsets(ordinals.size() + 1), rows;
   const auto list = [&](int64_t limit, int64_t* to) {
-    const auto list_of = [&](auto* function, const auto* from) {
-      call(function, from, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(), nullptr);
-    };
-    if (constraint != nullptr) return list_of(sidbeam_constraint_items, constraint);
-    list_of(sidbeam_index_items, index);
+    if (constraint == nullptr)
+      return call(sidbeam_index_items, index, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(),
+                  nullptr);
+    call(sidbeam_constraint_items, constraint, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(),
+         nullptr);
   };
   list(0, nullptr);
   rows.resize(static_cast<size_t>(offsets.back()));

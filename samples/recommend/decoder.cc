@@ -144,7 +144,7 @@ Decoder open_decoder(const std::string& folder, bool int8) {
 }
 
 std::vector<Answer> run(const Decoder& decoder, const Transitions* transitions, const Catalogue& catalogue,
-                        const Dataset& data, int32_t strategy, int32_t beams, size_t queries) {
+                        const Dataset& data, int32_t strategy, int32_t beams, size_t queries, Seen seen) {
   const Runner runner = make_runner(decoder, transitions, catalogue, strategy, beams);
   Request mine;
   mine.transitions = transitions;
@@ -156,6 +156,8 @@ std::vector<Answer> run(const Decoder& decoder, const Transitions* transitions, 
     request.tokens = tokens.data();
     request.positions = std::ssize(tokens) / decoder.group;
     request.group = decoder.group;
+    const Constraint rules = seen == Seen::kExcluded ? constraint_without(catalogue, data.test[q].history) : nullptr;
+    request.constraint = rules.get();
     request.done = take;
     request.context = &mine;
     check(sidbeam_runner_run(runner.get(), &request, &err));

@@ -30,6 +30,6 @@ Decoder open_decoder(const std::string& folder, bool int8);
 //   log(kDecoderShare P_decoder(prefix) + (1 - kDecoderShare) P_transitions(prefix)),
 // both joint probabilities of all codes so far.
 std::vector<Answer> run(const Decoder& decoder, const Transitions* transitions, const Catalogue& catalogue,
-                        const Dataset& data, int32_t strategy, int32_t beams, size_t queries);
+                        const Dataset& data, int32_t strategy, int32_t beams, size_t queries, Seen seen = Seen::kShown);
 
 }  // namespace recommend

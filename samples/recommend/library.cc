@@ -54,6 +54,23 @@ Catalogue open_catalogue(const Dataset& data) {
   return catalogue;
 }
 
+Constraint constraint_without(const Catalogue& catalogue, const std::vector<int32_t>& sids) {
+  std::vector<int64_t> ids;
+  for (const int32_t sid : sids) {
+    const std::vector<int64_t> items = items_of(catalogue, sid);
+    ids.insert(ids.end(), items.begin(), items.end());
+  }
+  sidbeam_item_list excluded = SIDBEAM_ITEM_LIST_INIT;
+  excluded.numbers = ids.data();
+  excluded.count = std::ssize(ids);
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = catalogue.index.get();
+  config.excluded = &excluded;
+  sidbeam_constraint* constraint;
+  check(sidbeam_constraint_create(&config, &constraint, &err));
+  return Constraint(constraint);
+}
+
 std::vector<int64_t> items_of(const Catalogue& catalogue, int64_t ordinal) {
   std::vector<int64_t> ids;
   int64_t lo, hi;

@@ -43,6 +43,11 @@ struct Answer {
   std::vector<int64_t> ordinals;
 };
 
+// Whether a search may return what the user has already.
+enum class Seen { kShown, kExcluded };
+// The index without the items of these SIDs, numbers of data.sids: made for one request, which it costs microseconds.
+Constraint constraint_without(const Catalogue& catalogue, const std::vector<int32_t>& sids);
+
 // Ids of the items of an ordinal.
 std::vector<int64_t> items_of(const Catalogue& catalogue, int64_t ordinal);
 

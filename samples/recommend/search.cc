@@ -55,15 +55,14 @@ void run_model(Host& host, const std::vector<Weights>& weights) {
   }
 }
 
-void step(Host& host, const std::vector<int32_t>& slots) {
+// Of the slots that are not done: one of a user who has seen all there is is so at once.
+void step(Host& host) {
   sidbeam_rows rows = SIDBEAM_ROWS_INIT;
   rows.data = host.logits.data();
-  rows.slots = static_cast<int64_t>(slots.size());
+  rows.slots = host.beams.slots;
   rows.rows = host.beams.beams;
   rows.columns = host.model.columns;
   sidbeam_step_args args = SIDBEAM_STEP_ARGS_INIT;
-  args.slots = slots.data();
-  args.count = rows.slots;
   args.rows = &rows;
   const Clock::time_point before = Clock::now();
   check(sidbeam_session_step(host.session, &args, &err));
@@ -103,20 +102,26 @@ void take_answers(Host& host, const std::vector<int32_t>& slots, std::vector<Ans
 }
 
 // A batch of requests from start to SIDs.
-void answer(Host& host, const Query* queries, size_t count, std::vector<Answer>& answers) {
+void answer(Host& host, const Catalogue& catalogue, Seen seen, const Query* queries, size_t count,
+            std::vector<Answer>& answers) {
   std::vector<int32_t> slots(count);
   std::vector<Weights> weights(count);
+  std::vector<Constraint> rules;
+  std::vector<sidbeam_constraint*> constraints(count, catalogue.constraint.get());
   for (size_t i = 0; i < count; i++) {
     slots[i] = static_cast<int32_t>(i);
     weights[i] = weigh(host.model, queries[i].history);
+    if (seen == Seen::kExcluded)
+      constraints[i] = rules.emplace_back(constraint_without(catalogue, queries[i].history)).get();
   }
   sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
   start.slots = slots.data();
   start.count = static_cast<int64_t>(count);
+  start.constraints = constraints.data();
   check(sidbeam_session_start(host.session, &start, &err));
-  while (host.beams.active[0] > 0) {  // all SIDs have one length, so all slots end together
+  while (std::any_of(host.beams.active, host.beams.active + count, [](int32_t active) { return active > 0; })) {
     run_model(host, weights);
-    step(host, slots);
+    step(host);
     follow_parents(host, slots);
   }
   take_answers(host, slots, answers);
@@ -125,12 +130,12 @@ void answer(Host& host, const Query* queries, size_t count, std::vector<Answer>&
 }  // namespace
 
 Search search(const Transitions& model, Smoothing smoothing, const Catalogue& catalogue, int32_t strategy,
-              int32_t beams, size_t queries) {
+              int32_t beams, size_t queries, Seen seen) {
   const Session session = make_session(catalogue, strategy, beams);
   Host host = make_host(model, smoothing, session.get());
   Search result;
   for (size_t from = 0; from < queries; from += kSlots)
-    answer(host, &model.data->test[from], std::min<size_t>(kSlots, queries - from), result.answers);
+    answer(host, catalogue, seen, &model.data->test[from], std::min<size_t>(kSlots, queries - from), result.answers);
   const auto middle = host.step_us.begin() + static_cast<ptrdiff_t>(host.step_us.size() / 2);
   std::nth_element(host.step_us.begin(), middle, host.step_us.end());
   result.step_us = *middle;

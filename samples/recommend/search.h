@@ -17,6 +17,6 @@ struct Search {
 
 // Answers the first `queries` of data.test. `strategy` is SIDBEAM_STRATEGY_TRIE or _NONE.
 Search search(const Transitions& model, Smoothing smoothing, const Catalogue& catalogue, int32_t strategy,
-              int32_t beams, size_t queries);
+              int32_t beams, size_t queries, Seen seen = Seen::kShown);
 
 }  // namespace recommend
