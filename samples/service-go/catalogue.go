@@ -16,21 +16,31 @@ type catalogue struct {
 	ids     []string         // [items] an id as text, whatever its type
 	ordinal map[string]int64 // of an item's first SID
 	codes   []int32          // [SIDs, levels], -1 past a length
+	filters *filters
 }
 
-// openCatalogue maps a file and checks it in full, so that a reload refuses a damaged one. The file may be replaced by
-// rename at any time.
-func openCatalogue(path string) (*catalogue, error) {
-	index, err := sidbeam.Open(path, sidbeam.OpenConfig{Verify: sidbeam.VerifyFull})
+// openCatalogue maps a file and checks it in full, so that a reload refuses a damaged one, and makes its filters. The
+// file may be replaced by rename at any time.
+func openCatalogue(o *options) (*catalogue, error) {
+	index, err := sidbeam.Open(o.index, sidbeam.OpenConfig{Verify: sidbeam.VerifyFull})
 	if err != nil {
 		return nil, err
 	}
 	c, err := readCatalogue(index)
 	if err != nil {
 		_ = index.Close()
-		return nil, fmt.Errorf("reading the items of %s: %w", path, err)
+		return nil, fmt.Errorf("reading the items of %s: %w", o.index, err)
+	}
+	if c.filters, err = readFilters(index, o.filters, o.whereKept); err != nil {
+		_ = index.Close()
+		return nil, err
 	}
 	return c, nil
+}
+
+func (c *catalogue) close() {
+	c.filters.close()
+	_ = c.index.Close()
 }
 
 func readCatalogue(index *sidbeam.Index) (*catalogue, error) {

@@ -18,23 +18,24 @@ type generation struct {
 
 // generations gives requests the current catalogue, and replaces it.
 type generations struct {
-	path    string
+	options *options
 	reloads sync.Mutex // one at a time
 
 	mutex   sync.Mutex
 	current *generation
 }
 
-func newGenerations(path string) (*generations, error) {
-	g := &generations{path: path}
+func newGenerations(o *options) (*generations, error) {
+	g := &generations{options: o}
 	return g, g.reload()
 }
 
-// reload opens the file again; later requests get it. On an error the old index stays.
+// reload opens the file again, and makes the filters of the settings for it; later requests get it. On an error the old
+// index stays, with its filters.
 func (g *generations) reload() error {
 	g.reloads.Lock()
 	defer g.reloads.Unlock()
-	c, err := openCatalogue(g.path)
+	c, err := openCatalogue(g.options)
 	if err != nil {
 		return err
 	}
@@ -44,8 +45,8 @@ func (g *generations) reload() error {
 	// The model has an output for every code: another codebook needs another model, and so another process.
 	if old != nil && !reflect.DeepEqual(old.catalogue.info.Codes, c.info.Codes) {
 		g.mutex.Unlock()
-		_ = c.index.Close()
-		return fmt.Errorf("%s has %v codes per level, expected %v", g.path, c.info.Codes, old.catalogue.info.Codes)
+		c.close()
+		return fmt.Errorf("%s has %v codes per level, expected %v", g.options.index, c.info.Codes, old.catalogue.info.Codes)
 	}
 	g.current = next
 	g.mutex.Unlock()
@@ -69,7 +70,7 @@ func (g *generations) release(used *generation) {
 	last := used.users == 0
 	g.mutex.Unlock()
 	if last {
-		_ = used.catalogue.index.Close()
+		used.catalogue.close()
 		close(used.gone)
 	}
 }

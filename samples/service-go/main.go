@@ -47,6 +47,10 @@ func parse(flags *flag.FlagSet, arguments []string) (o options, address string) 
 	flags.IntVar(&o.prompt, "prompt", 512, "positions of a history that the model reads, the latest")
 	flags.IntVar(&o.lanes, "lanes", runtime.GOMAXPROCS(0), "histories that run at a time")
 	flags.IntVar(&o.queue, "queue", 1024, "histories that may wait")
+	flags.StringVar(&o.filters, "filters", "", "file of the filters that requests may name, {\"name\": \"text\"}")
+	flags.IntVar(&o.listed, "listed", 10000, "ids of a request's list of excluded or allowed items, at most")
+	flags.IntVar(&o.whereBytes, "where-bytes", 4096, "bytes of the text of a request's own filter, at most")
+	flags.IntVar(&o.whereKept, "where-kept", 16, "filters of such texts that are kept, the latest; 0: none")
 	_ = flags.Parse(arguments) // it ends the process itself
 	o.vocabulary.HasEnd, o.vocabulary.EndColumn = *end >= 0, *end
 	if o.model == "" || o.index == "" || flags.NArg() > 0 || o.group < 1 {

@@ -24,6 +24,8 @@ type metrics struct {
 	reloadErrors int64
 	seconds      float64
 	latest       [window]float64
+	lists, texts int64            // requests with lists of items, and with a filter's text
+	filters      map[string]int64 // requests by named filter
 }
 
 func (m *metrics) request(took time.Duration, failed bool) {
@@ -35,6 +37,26 @@ func (m *metrics) request(took time.Duration, failed bool) {
 	if failed {
 		m.errors++
 	}
+}
+
+// ruled counts a request whose rules were understood. Filters are counted by their names, which the settings bound;
+// texts are the clients', without bound.
+func (m *metrics) ruled(asked *question) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if asked.Exclude != nil || asked.Allow != nil {
+		m.lists++
+	}
+	if asked.Where != nil {
+		m.texts++
+	}
+	if asked.Filter == nil {
+		return
+	}
+	if m.filters == nil {
+		m.filters = map[string]int64{}
+	}
+	m.filters[*asked.Filter]++
 }
 
 func (m *metrics) reload(err error) {
@@ -77,6 +99,19 @@ func (m *metrics) write(out io.Writer, version string, items int64) {
 	fmt.Fprintf(out, "# TYPE sidbeam_index_items gauge\nsidbeam_index_items %d\n", items)
 	writeCounter(out, "sidbeam_reloads_total", "Times that the index was replaced.", m.reloads)
 	writeCounter(out, "sidbeam_reload_errors_total", "Reloads that failed; the index before stayed.", m.reloadErrors)
+}
+
+// writeRules gives the numbers of requests under rules; names are those of the filters that there are now.
+func (m *metrics) writeRules(out io.Writer, names []string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	writeCounter(out, "sidbeam_list_requests_total", "Requests with excluded or allowed items.", m.lists)
+	writeCounter(out, "sidbeam_where_requests_total", "Requests with a filter's text.", m.texts)
+	fmt.Fprintln(out, "# HELP sidbeam_filter_requests_total Requests with a filter of the settings.")
+	fmt.Fprintln(out, "# TYPE sidbeam_filter_requests_total counter")
+	for _, name := range names {
+		fmt.Fprintf(out, "sidbeam_filter_requests_total{filter=\"%s\"} %d\n", name, m.filters[name])
+	}
 }
 
 // writeRunner gives what the runner counts: its queue, its batches, how busy its lanes are.

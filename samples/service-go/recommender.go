@@ -25,6 +25,10 @@ type options struct {
 	prompt        int                   // positions of a history that the model reads, the latest ones
 	lanes         int                   // histories that run at a time
 	queue         int                   // histories that may wait
+	filters       string                // file of the filters that requests may name; empty: none
+	listed        int                   // ids of a list of excluded or allowed items, at most
+	whereBytes    int                   // of the text of a request's own filter, at most
+	whereKept     int                   // such filters that are kept, the latest; 0: none
 }
 
 // recommender runs the model on histories: one runner for all generations of the index.
@@ -68,9 +72,11 @@ type scored struct {
 	Score float32         `json:"score"`
 }
 
-// recommend gives the k best items of each history, whose items are given by ordinal; the histories run side by side. A
-// history without items has no answer: the model would have nothing to read.
-func (r *recommender) recommend(ctx context.Context, c *catalogue, histories [][]int64, k int) ([][]scored, error) {
+// recommend gives the k best items of each history, whose items are given by ordinal; the histories run side by side,
+// under the same rules. A history without items has no answer: the model would have nothing to read.
+func (r *recommender) recommend(
+	ctx context.Context, c *catalogue, rules scope, histories [][]int64, k int,
+) ([][]scored, error) {
 	answers := make([][]scored, len(histories))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // of an answer that fails, the other histories end too
@@ -78,7 +84,7 @@ func (r *recommender) recommend(ctx context.Context, c *catalogue, histories [][
 	for i := range histories {
 		go func(i int) {
 			var err error
-			answers[i], err = r.items(ctx, c, histories[i], k)
+			answers[i], err = r.items(ctx, c, rules, histories[i], k)
 			failures <- err
 		}(i)
 	}
@@ -92,22 +98,24 @@ func (r *recommender) recommend(ctx context.Context, c *catalogue, histories [][
 	return answers, first
 }
 
-func (r *recommender) items(ctx context.Context, c *catalogue, history []int64, k int) ([]scored, error) {
+func (r *recommender) items(
+	ctx context.Context, c *catalogue, rules scope, history []int64, k int,
+) ([]scored, error) {
 	items := []scored{}
 	tokens := r.tokens(c, history)
 	if len(tokens) == 0 {
 		return items, nil
 	}
-	result, err := r.runner.Run(ctx, sidbeam.Request{Tokens: tokens, Group: r.options.group, Constraint: c.index})
+	result, err := r.runner.Run(ctx, sidbeam.Request{Tokens: tokens, Group: r.options.group, Constraint: rules})
 	if err != nil {
 		return nil, err
 	}
-	for i, ordinal := range result.Ordinals {
-		lo, hi, err := c.index.ItemRows(ordinal)
-		if err != nil {
-			return nil, fmt.Errorf("items of ordinal %d: %w", ordinal, err)
-		}
-		for row := lo; row < hi && len(items) < k; row++ {
+	rows, offsets, _, err := rules.ItemRowsOf(result.Ordinals, sidbeam.ItemLimits{Total: k})
+	if err != nil {
+		return nil, fmt.Errorf("items of %d ordinals: %w", len(result.Ordinals), err)
+	}
+	for i := range result.Ordinals {
+		for _, row := range rows[offsets[i]:offsets[i+1]] {
 			items = append(items, scored{c.jsonID(row), result.Scores[i]})
 		}
 	}

@@ -25,7 +25,7 @@ type service struct {
 }
 
 func newService(o options) (*service, error) {
-	generations, err := newGenerations(o.index)
+	generations, err := newGenerations(&o)
 	if err != nil {
 		return nil, err
 	}
@@ -55,16 +55,22 @@ func only(method string, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// question is the body of POST /recommend; ids are numbers, or text where the index has names.
+// question is the body of POST /recommend; ids are numbers, or text where the index has names. The rules are those of
+// all its histories.
 type question struct {
 	Histories [][]json.RawMessage `json:"histories"`
 	K         *int                `json:"k"`
+	Exclude   []json.RawMessage   `json:"exclude"` // nil, here and below: not asked for
+	Allow     []json.RawMessage   `json:"allow"`
+	Where     *string             `json:"where"`
+	Filter    *string             `json:"filter"`
 }
 
 // answer holds the k best items of each history, best first, and the version of the index that they are from.
 type answer struct {
 	Version string     `json:"version"`
 	Items   [][]scored `json:"items"`
+	unknown
 }
 
 func (s *service) recommend(out http.ResponseWriter, in *http.Request) {
@@ -89,15 +95,24 @@ func (s *service) answer(out http.ResponseWriter, in *http.Request) (got *answer
 	if err != nil {
 		return nil, http.StatusBadRequest, err
 	}
-	items, err := s.recommender.recommend(in.Context(), g.catalogue, histories, *asked.K)
+	rules, counts, done, err := g.catalogue.scopeOf(asked, &s.recommender.options)
 	if err != nil {
 		return nil, statusOf(err), err
 	}
-	return &answer{g.catalogue.info.Fingerprint, items}, http.StatusOK, nil
+	defer done()
+	s.metrics.ruled(asked)
+	items, err := s.recommender.recommend(in.Context(), g.catalogue, rules, histories, *asked.K)
+	if err != nil {
+		return nil, statusOf(err), err
+	}
+	return &answer{g.catalogue.info.Fingerprint, items, counts}, http.StatusOK, nil
 }
 
-// statusOf says whether the client may try again: the service is busy, or on its way out.
+// statusOf says whether the client may try again: the service is busy, or on its way out. Or must ask otherwise.
 func statusOf(err error) int {
+	if errors.As(err, new(badRequest)) {
+		return http.StatusBadRequest
+	}
 	for _, code := range []sidbeam.Code{sidbeam.QueueFull, sidbeam.Cancelled, sidbeam.DeadlineExceeded} {
 		if errors.Is(err, code) {
 			return http.StatusServiceUnavailable
@@ -175,7 +190,7 @@ func (s *service) reloadNow() error {
 	if err != nil {
 		log.Printf("the index stays as it is: %v", err)
 	} else {
-		log.Printf("serving %s, version %s", s.generations.path, s.version())
+		log.Printf("serving %s, version %s", s.generations.options.index, s.version())
 	}
 	return err
 }
@@ -190,6 +205,7 @@ func (s *service) showMetrics(out http.ResponseWriter, _ *http.Request) {
 		return
 	}
 	s.metrics.write(out, g.catalogue.info.Fingerprint, g.catalogue.info.Items)
+	s.metrics.writeRules(out, g.catalogue.filters.names)
 	writeRunner(out, &stats)
 }
 

@@ -66,7 +66,7 @@ func testOptions(t testing.TB, path string) options {
 		t.Skip("SIDBEAM_MODEL is not set: the library was built without the runner")
 	}
 	return options{model: folder, draft: folder, index: path, vocabulary: sidbeam.Vocabulary{Offsets: []int64{0, 16, 32}},
-		group: 1, beams: 8, histories: 3, prompt: 8, lanes: 2, queue: 64}
+		group: 1, beams: 8, histories: 3, prompt: 8, lanes: 2, queue: 64, listed: 300, whereBytes: 200, whereKept: 4}
 }
 
 func serve(t testing.TB, o options) (*service, *httptest.Server) {
@@ -150,29 +150,18 @@ func scrape(t testing.TB, url string) map[string]float64 {
 	return values
 }
 
-// Clients that never stop, and an index that is replaced under them: no request fails, none sees half of an index.
-func TestReloadsUnderLoad(t *testing.T) {
-	const clients, reloads, k = 8, 20, 5
-	path := filepath.Join(t.TempDir(), "catalogue.sidx")
-	versions := [2]string{replace(t, path, 1000), ""}
-	versions[1] = replace(t, path, 2000)
-	firstID := map[string]int64{versions[0]: 1000, versions[1]: 2000}
-	s, server := serve(t, testOptions(t, path))
-	first := s.generations.current
-
+// load has clients send requests, one after the other, until stop is called, which gives their number.
+func load(t testing.TB, clients int, request func(random *rand.Rand) error) (stop func() int) {
 	var group sync.WaitGroup
-	var served [clients]int
+	served := make([]int, clients)
 	done := make(chan struct{})
-	for c := 0; c < clients; c++ {
+	for c := range served {
 		group.Add(1)
 		go func(c int) {
 			defer group.Done()
 			random := rand.New(rand.NewSource(int64(c)))
 			for {
-				n := random.Intn(500) // one of the two is in the catalogue, whichever that is
-				body := fmt.Sprintf(`{"histories": [[%d, %d], [%d, %d]], "k": %d}`, 1000+n, 2000+n, 2000+n/2, 1000+n/2, k)
-				status, text, err := ask(server.URL+"/recommend", body)
-				if err := check(status, text, err, firstID, k); err != nil {
+				if err := request(random); err != nil {
 					t.Error(err)
 				}
 				served[c]++
@@ -184,6 +173,32 @@ func TestReloadsUnderLoad(t *testing.T) {
 			}
 		}(c)
 	}
+	return func() (total int) {
+		close(done)
+		group.Wait()
+		for _, count := range served {
+			total += count
+		}
+		return total
+	}
+}
+
+// Clients that never stop, and an index that is replaced under them: no request fails, none sees half of an index.
+func TestReloadsUnderLoad(t *testing.T) {
+	const clients, reloads, k = 8, 20, 5
+	path := filepath.Join(t.TempDir(), "catalogue.sidx")
+	versions := [2]string{replace(t, path, 1000), ""}
+	versions[1] = replace(t, path, 2000)
+	firstID := map[string]int64{versions[0]: 1000, versions[1]: 2000}
+	s, server := serve(t, testOptions(t, path))
+	first := s.generations.current
+
+	stop := load(t, clients, func(random *rand.Rand) error {
+		n := random.Intn(500) // one of the two is in the catalogue, whichever that is
+		body := fmt.Sprintf(`{"histories": [[%d, %d], [%d, %d]], "k": %d}`, 1000+n, 2000+n, 2000+n/2, 1000+n/2, k)
+		status, text, err := ask(server.URL+"/recommend", body)
+		return check(status, text, err, firstID, k)
+	})
 	for r := 0; r < reloads; r++ {
 		version := replace(t, path, []int64{1000, 2000}[r%2])
 		status, text, err := ask(server.URL+"/reload", "")
@@ -196,13 +211,8 @@ func TestReloadsUnderLoad(t *testing.T) {
 			t.Errorf("expected version %s, got %d %s %v", version, status, text, err)
 		}
 	}
-	close(done)
-	group.Wait()
+	total := reloads + stop()
 	<-first.gone // and the old index is given back
-	total := reloads
-	for _, count := range served {
-		total += count
-	}
 	checkMetrics(t, scrape(t, server.URL), total, reloads, versions[1])
 }
 
@@ -253,7 +263,8 @@ func TestGenerations(t *testing.T) {
 		t.Errorf("expected the next index after the reload")
 	}
 	g.release(first)
-	answers, err := s.recommender.recommend(context.Background(), second.catalogue, [][]int64{{0}, {}}, 4)
+	answers, err := s.recommender.recommend(context.Background(), second.catalogue, second.catalogue.index,
+		[][]int64{{0}, {}}, 4)
 	if must(t, err); len(answers[0]) != 4 || string(answers[0][0].ID) > "2000" || len(answers[1]) != 0 {
 		t.Errorf("a request that had begun: expected items of the old index, got %+v", answers)
 	}
@@ -266,7 +277,7 @@ func TestGenerations(t *testing.T) {
 	<-second.gone
 	ended, end := context.WithCancel(context.Background())
 	end()
-	_, err = s.recommender.recommend(ended, next.catalogue, [][]int64{{0}}, 4)
+	_, err = s.recommender.recommend(ended, next.catalogue, next.catalogue.index, [][]int64{{0}}, 4)
 	if !errors.Is(err, context.Canceled) || statusOf(err) != http.StatusServiceUnavailable {
 		t.Errorf("a client that has gone: expected context.Canceled, got %v", err)
 	}

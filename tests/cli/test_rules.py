@@ -1,4 +1,4 @@
-"""--exclude, --allow and --where of decode and run: what they return is what an index of the allowed items alone returns.
+"""--exclude, --allow and --where of decode and run, which return what an index of the allowed items alone would.
 SPDX-License-Identifier: Apache-2.0
 """
 import json
@@ -217,16 +217,16 @@ class Refusals(Rules):
                 ("price=1 or " * 2000 + "true", "at most 1024 terms")]:
             self.refused(message, "--where", text)
         bare = self.index("--codes", "8", catalogue=[("1", [0, 0, 0])], name="bare.sidx")
-        self.refused("--where: column 'price' is not there, expected none, since the index has no attributes", "--where",
-                     "price<2", index=bare)
+        self.refused("--where: column 'price' is not there, expected none, since the index has no attributes",
+                     "--where", "price<2", index=bare)
 
     def test_wrong_usage(self):
         ask = ["decode", self.x, "--logits", self.logits, "--beams", 2]
         for option in "--exclude", "--allow", "--where":
             self.misused(option + ": empty, expected a value", *ask, option, "")
             for strategy in "sorted", "sorted_topk", "hash_final", "none":
-                self.misused(option + ": goes with --strategy trie, not " + strategy, *ask, option, "true", "--strategy",
-                             strategy)
+                self.misused(option + ": goes with --strategy trie, not " + strategy, *ask, option, "true",
+                             "--strategy", strategy)
             self.misused(option + ": goes with --verify trie, not hash", "run", "m", self.x, "--tokens", "1", "--beams",
                          1, "--head", "h", "--placeholders", "1,2,3", "--verify", "hash", option, "true")
         plain = self.index("--codes", "8", "--kinds", "sorted", catalogue=[("1", [0, 0, 0])], name="sorted.sidx")

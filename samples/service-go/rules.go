@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"sidbeam.io/sidbeam"
+)
+
+// badRequest is a client's mistake.
+type badRequest string
+
+func (b badRequest) Error() string { return string(b) }
+
+// scope is what the histories of a request run under: the whole index, or a constraint with the request's rules.
+type scope interface {
+	sidbeam.Constrainer
+	ItemRowsOf(ordinals []int64, limits sidbeam.ItemLimits) (rows, offsets []int64, truncated bool, err error)
+}
+
+// unknown counts the ids of a request's lists that the index does not have; nil where there is no such list.
+type unknown struct {
+	Excluded *int64 `json:"unknown_excluded,omitempty"`
+	Allowed  *int64 `json:"unknown_allowed,omitempty"`
+}
+
+// scopeOf gives the rules of a request, until done is called.
+func (c *catalogue) scopeOf(asked *question, limits *options) (s scope, counts unknown, done func(), err error) {
+	if asked.Exclude == nil && asked.Allow == nil && asked.Where == nil && asked.Filter == nil {
+		return c.index, counts, func() {}, nil
+	}
+	if asked.Where != nil && len(*asked.Where) > limits.whereBytes {
+		return nil, counts, nil, badRequest(fmt.Sprintf("where has %d bytes, expected at most %d", len(*asked.Where),
+			limits.whereBytes))
+	}
+	var rules sidbeam.Rules
+	if rules.Excluded, err = c.list("exclude", asked.Exclude, limits.listed); err != nil {
+		return nil, counts, nil, err
+	}
+	if rules.Allowed, err = c.list("allow", asked.Allow, limits.listed); err != nil {
+		return nil, counts, nil, err
+	}
+	filter, release, err := c.filters.get(asked.Filter, asked.Where)
+	if err != nil {
+		return nil, counts, nil, err
+	}
+	defer release() // the constraint holds it
+	rules.Filter = filter
+	constraint, err := sidbeam.NewRuledConstraint(c.index, rules)
+	if err != nil {
+		return nil, counts, nil, err
+	}
+	info, err := constraint.Info()
+	if err != nil {
+		_ = constraint.Close()
+		return nil, counts, nil, err
+	}
+	if asked.Exclude != nil {
+		counts.Excluded = &info.UnknownExcluded
+	}
+	if asked.Allow != nil {
+		counts.Allowed = &info.UnknownAllowed
+	}
+	return constraint, counts, func() { _ = constraint.Close() }, nil
+}
+
+// list reads ids, which must be of the index's type.
+func (c *catalogue) list(what string, ids []json.RawMessage, most int) (*sidbeam.ItemList, error) {
+	if ids == nil {
+		return nil, nil
+	}
+	if len(ids) > most {
+		return nil, badRequest(fmt.Sprintf("%s has %d ids, expected at most %d", what, len(ids), most))
+	}
+	items, expected := &sidbeam.ItemList{}, "an integer"
+	if c.info.IDType == sidbeam.IDString {
+		items.Names, expected = make([]string, len(ids)), "a string"
+	} else {
+		items.IDs = make([]int64, len(ids))
+	}
+	for i, raw := range ids {
+		var err error
+		switch c.info.IDType {
+		case sidbeam.IDString:
+			var name *string
+			if err = json.Unmarshal(raw, &name); err == nil && name != nil {
+				items.Names[i] = *name
+			} else {
+				err = badRequest("")
+			}
+		case sidbeam.IDUint64:
+			var id uint64
+			id, err = strconv.ParseUint(string(raw), 10, 64)
+			items.IDs[i] = int64(id)
+		default:
+			items.IDs[i], err = strconv.ParseInt(string(raw), 10, 64)
+		}
+		if err != nil {
+			return nil, badRequest(fmt.Sprintf("%s[%d] is %.40s, expected %s, as the ids of this index are", what, i, raw,
+				expected))
+		}
+	}
+	return items, nil
+}
