@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The service's test: a service of its own on loopback, loaded while its index is replaced. Prints one line when green.
+# The service's test: a service of its own on loopback, loaded while its index is replaced. Prints two lines when green.
 # samples/service-java/test.sh [BUILD]   a CMake build folder of this repository, with the runner and the tests
 # (default: build/release)
 # SPDX-License-Identifier: Apache-2.0
@@ -11,8 +11,11 @@ bash bindings/java/build.sh "$build"
 bash samples/service-java/build.sh
 rm -rf $out/service-test-classes $out/service-test
 mkdir -p $out/service-test-classes
-javac --release 17 -Xlint:all -Werror -d $out/service-test-classes -cp $out/sidbeam.jar samples/service-java/test/*.java
+javac --release 17 -Xlint:all -Werror -d $out/service-test-classes -cp $out/sidbeam.jar:$out/service.jar \
+  samples/service-java/test/*.java
 cmake --build "$build" --target shared_cases >>$out/build.log 2>&1
 bash tests/bindings/trained.sh "$build" $out/trained >>$out/build.log 2>&1 || { tail $out/build.log >&2; exit 1; }
-java -cp $out/sidbeam.jar:$out/service.jar:$out/service-test-classes test.ServiceTest $out/service-test \
-  "$build/tests/bindings/tiny_model" $out/trained
+for test in test.ServiceTest test.RulesTest service.FiltersTest; do
+  java -cp $out/sidbeam.jar:$out/service.jar:$out/service-test-classes $test $out/service-test \
+    "$build/tests/bindings/tiny_model" $out/trained
+done

@@ -282,6 +282,20 @@ class Run(Rules):
         self.fails("seen.jsonl': 8 lists, expected 1, one per request", "run", self.path("model"), x, *OFFSETS,
                    "--tokens", "1", "--beams", 1, "--exclude", lists)
 
+    def test_draws_keep_to_the_rules(self):
+        generator = random.Random(5)
+        items = random_items(generator, 60)
+        drafted = ["--draft", self.path("model"), "--speculate", "relaxed", "--seed", 3]
+        excluded = set(range(0, 60, 2))
+        got = self.ask(self.build(items), *self.prompts(generator, 8), "--beams", 6, *drafted, "--exclude",
+                       self.listed("l", excluded))
+        for request in got:
+            self.assertEqual(request["live"], 6)
+            for beam in request["beams"]:
+                having = [item["item"] for item in items if beam["sid"] in item["sid"]]
+                left = [str(id) for id in having if id not in excluded]
+                self.assertEqual((beam["items"], left != []), (left, True))
+
     def test_text_and_errors(self):
         x = self.build([{"item": i, "sid": [[i, i, i]], "price": i} for i in range(4)])
         ask = ["run", self.path("model"), x, *OFFSETS, "--history", "1,2", "--beams", 4]

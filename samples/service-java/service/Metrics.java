@@ -19,12 +19,27 @@ final class Metrics {
   private double seconds;
   private long reloads;
   private long failedReloads;
+  private long lists; // requests with lists of items
+  private long texts; // requests with a filter's text
+  private final Map<String, Long> filters = new TreeMap<>(); // requests by named filter
 
   synchronized void request(int status, long took) {
     requests.merge(status, 1L, Long::sum);
     if (status == 200) {
       nanos[(int) (answered++ % WINDOW)] = took;
       seconds += took / 1e9;
+    }
+  }
+
+  /**
+   * Counts a request whose rules were understood. Filters are counted by their names, which the settings bound; texts
+   * are the clients', without bound.
+   */
+  synchronized void rules(Map<?, ?> request) {
+    lists += request.get("exclude") != null || request.get("allow") != null ? 1 : 0;
+    texts += request.get("where") != null ? 1 : 0;
+    if (request.get("filter") instanceof String name) {
+      filters.merge(name, 1L, Long::sum);
     }
   }
 
@@ -36,7 +51,7 @@ final class Metrics {
     }
   }
 
-  synchronized String text(String version, long items, RunnerStats runner) {
+  synchronized String text(Serving serving, RunnerStats runner) {
     StringBuilder out = new StringBuilder();
     head(out, "request_seconds", "summary", "Time from a request's arrival to its answer, of the latest " + WINDOW);
     long[] sorted = Arrays.copyOf(nanos, (int) Math.min(answered, WINDOW));
@@ -50,13 +65,19 @@ final class Metrics {
     head(out, "requests_total", "counter", "Requests to /recommend by HTTP status");
     requests.forEach((status, count) -> line(out, "requests_total{code=\"" + status + "\"}", count));
     head(out, "index_info", "gauge", "Fingerprint of the index that is served");
-    line(out, "index_info{version=\"" + version + "\"}", 1);
+    line(out, "index_info{version=\"" + serving.version + "\"}", 1);
     head(out, "index_items", "gauge", "Items of the index that is served");
-    line(out, "index_items", items);
+    line(out, "index_items", serving.index.info().items());
     head(out, "reloads_total", "counter", "Reloads of the index");
     line(out, "reloads_total", reloads);
     head(out, "reload_failures_total", "counter", "Reloads that failed; the index before them stayed");
     line(out, "reload_failures_total", failedReloads);
+    number(out, "list_requests_total", "counter", "Requests with excluded or allowed items", lists);
+    number(out, "where_requests_total", "counter", "Requests with a filter's text", texts);
+    head(out, "filter_requests_total", "counter", "Requests with a filter of the settings");
+    for (String name : serving.filters.names()) {
+      line(out, "filter_requests_total{filter=\"" + name + "\"}", filters.getOrDefault(name, 0L));
+    }
     runner(out, runner);
     return out.toString();
   }

@@ -22,12 +22,18 @@ import java.util.function.Function;
  * @param prompt positions of a history that the model reads, the latest
  * @param lanes histories that run at a time
  * @param queue histories that may wait
+ * @param filters file of the filters that requests may name; null: none
+ * @param listed ids of a list of excluded or allowed items, at most
+ * @param whereBytes of the text of a request's own filter, at most
+ * @param whereKept such filters that are kept, the latest; 0: none
  */
 record Options(Path model, Path index, Path draft, int port, long[] offsets, int[] startTokens, int[] beginTokens,
-    long endColumn, int group, Normalization normalization, int beams, int prompt, int lanes, int queue) {
+    long endColumn, int group, Normalization normalization, int beams, int prompt, int lanes, int queue, Path filters,
+    int listed, int whereBytes, int whereKept) {
   private static final String USAGE = "usage: service.Service MODEL INDEX [--draft MODEL] [--port 8080] "
       + "[--offsets o0,o1,..] [--start-tokens t0,..] [--begin-tokens t0,..] [--end-column t] [--group 1] "
-      + "[--normalize full|level|valid] [--beams 50] [--prompt 512] [--lanes PROCESSORS] [--queue 1024]";
+      + "[--normalize full|level|valid] [--beams 50] [--prompt 512] [--lanes PROCESSORS] [--queue 1024] "
+      + "[--filters FILE] [--listed 10000] [--where-bytes 4096] [--where-kept 16]";
 
   static Options parse(String[] arguments) {
     if (arguments.length < 2 || arguments.length % 2 != 0) {
@@ -49,7 +55,11 @@ record Options(Path model, Path index, Path draft, int port, long[] offsets, int
         take(given, "--beams", 50, Integer::parseInt),
         take(given, "--prompt", 512, Integer::parseInt),
         take(given, "--lanes", Runtime.getRuntime().availableProcessors(), Integer::parseInt),
-        take(given, "--queue", 1024, Integer::parseInt));
+        take(given, "--queue", 1024, Integer::parseInt),
+        take(given, "--filters", null, Path::of),
+        take(given, "--listed", 10000, Integer::parseInt),
+        take(given, "--where-bytes", 4096, Integer::parseInt),
+        take(given, "--where-kept", 16, Integer::parseInt));
     if (!given.isEmpty()) {
       throw new IllegalArgumentException("there is no " + String.join(", ", given.keySet()) + "\n" + USAGE);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 package service;
 
+import io.sidbeam.ItemRows;
 import io.sidbeam.Model;
 import io.sidbeam.Request;
 import io.sidbeam.Result;
@@ -26,12 +27,15 @@ import service.Service.Refusal;
 final class Recommender implements AutoCloseable {
   private static final int DEFAULT_K = 10;
   private static final int MAX_HISTORIES = 256;
+  private static final List<String> MEMBERS = List.of("histories", "k", "exclude", "allow", "where", "filter");
 
   private final Options options;
+  private final Metrics metrics;
   private final Runner runner;
 
-  Recommender(Options options, Serving first) {
+  Recommender(Options options, Serving first, Metrics metrics) {
     this.options = options;
+    this.metrics = metrics;
     Vocabulary vocabulary = new Vocabulary().endColumn(options.endColumn());
     if (options.offsets() != null) {
       vocabulary.offsets(options.offsets());
@@ -64,20 +68,21 @@ final class Recommender implements AutoCloseable {
     int k = k(request.get("k"));
     List<List<int[]>> histories = histories(serving, request.get("histories"));
     List<CompletableFuture<Result>> results = new ArrayList<>();
-    try {
+    try (Scope scope = Scope.of(serving, options, request)) {
+      metrics.rules(request);
       for (List<int[]> history : histories) {
         int[] tokens = tokens(history);
         // Of a history without items the model would have nothing to read.
         results.add(tokens.length == 0 ? CompletableFuture.completedFuture(null)
-            : runner.submit(new Request(tokens).group(options.group()).catalogue(serving.index)));
+            : runner.submit(new Request(tokens).group(options.group()).catalogue(scope.catalogue())));
       }
       StringBuilder out = new StringBuilder("{\"version\": ").append(Json.quote(serving.version))
           .append(", \"results\": [");
       for (CompletableFuture<Result> result : results) {
-        out.append(result == results.get(0) ? "[" : ", [").append(String.join(", ", items(serving, result.get(), k)))
+        out.append(result == results.get(0) ? "[" : ", [").append(String.join(", ", items(scope, result.get(), k)))
             .append(']');
       }
-      return out.append("]}\n").toString();
+      return out.append("]").append(scope.counts()).append("}\n").toString();
     } catch (ExecutionException e) {
       throw refused(e.getCause());
     } catch (SidbeamException e) {
@@ -122,9 +127,15 @@ final class Recommender implements AutoCloseable {
     return options.offsets() == null ? code : Math.toIntExact(options.offsets()[level] + code);
   }
 
+  /** What is not known is refused: a rule that is misspelt would be no rule. */
   private static Map<?, ?> request(String body) throws Refusal {
     try {
       if (Json.parse(body) instanceof Map<?, ?> map) {
+        for (Object member : map.keySet()) {
+          if (!MEMBERS.contains(member)) {
+            throw new Refusal(400, "there is no member " + member + ", expected some of " + MEMBERS);
+          }
+        }
         return map;
       }
     } catch (IllegalArgumentException e) {
@@ -185,14 +196,17 @@ final class Recommender implements AutoCloseable {
     return sid;
   }
 
-  private static List<String> items(Serving serving, Result result, int k) {
+  private static List<String> items(Scope scope, Result result, int k) {
     List<String> items = new ArrayList<>();
-    for (int i = 0; result != null && i < result.size() && items.size() < k; i++) {
-      for (Object id : serving.ids(result.ordinals()[i])) {
-        if (items.size() < k) {
-          items.add(String.format(Locale.ROOT, "{\"item\": %s, \"score\": %.5f}",
-              id instanceof String name ? Json.quote(name) : id, result.scores()[i]));
-        }
+    if (result == null) {
+      return items;
+    }
+    ItemRows found = scope.items(result.ordinals(), k);
+    List<?> ids = scope.serving().ids(found.rows());
+    for (int i = 0; i < result.size(); i++) {
+      for (Object id : ids.subList((int) found.offsets()[i], (int) found.offsets()[i + 1])) {
+        items.add(String.format(Locale.ROOT, "{\"item\": %s, \"score\": %.5f}",
+            id instanceof String name ? Json.quote(name) : id, result.scores()[i]));
       }
     }
     return items;

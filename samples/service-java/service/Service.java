@@ -44,11 +44,11 @@ public final class Service {
   private Service(Options options) {
     this.options = options;
     current = open();
-    recommender = new Recommender(options, current);
+    recommender = new Recommender(options, current, metrics);
   }
 
   private Serving open() {
-    return new Serving(options.index());
+    return new Serving(options);
   }
 
   /** The current version, entered; it may be replaced between looking and entering. */
@@ -105,7 +105,7 @@ public final class Service {
   private String scrape() {
     Serving serving = enter();
     try {
-      return metrics.text(serving.version, serving.index.info().items(), recommender.stats());
+      return metrics.text(serving, recommender.stats());
     } finally {
       serving.leave();
     }

@@ -4,17 +4,17 @@ package service;
 import io.sidbeam.IdType;
 import io.sidbeam.Index;
 import io.sidbeam.OpenConfig;
-import io.sidbeam.Range;
 import io.sidbeam.Verify;
-import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.LongStream;
 
-/** One version of the index. A reload makes another one and lets the requests of this one finish: it closes with the
- * last of them. */
+/**
+ * One version of the index, and its filters. A reload makes another one and lets the requests of this one finish: it
+ * closes with the last of them.
+ */
 final class Serving {
   private static final int CHUNK = 4096;
 
@@ -22,16 +22,18 @@ final class Serving {
   final String version;
   final boolean named;
   final int[] codes; // per level
+  final Filters filters;
   private final Map<Object, int[]> sids = new HashMap<>(); // by item id
   private final AtomicInteger users = new AtomicInteger(1); // requests, and the service while it is the current one
 
-  Serving(Path path) {
-    index = Index.open(path, new OpenConfig().verify(Verify.FULL));
+  Serving(Options options) {
+    index = Index.open(options.index(), new OpenConfig().verify(Verify.FULL));
     try {
       version = index.info().fingerprint();
       codes = index.info().codes();
       named = index.info().idType() == IdType.STRING;
       readItems();
+      filters = new Filters(index, options.filters(), options.whereKept());
     } catch (RuntimeException e) {
       index.close();
       throw e;
@@ -51,13 +53,8 @@ final class Serving {
     }
   }
 
-  /** Ids of an ordinal's items, the best first: Long or String. */
-  List<?> ids(long ordinal) {
-    Range rows = index.itemRows(ordinal);
-    return ids(LongStream.range(rows.begin(), rows.end()).toArray());
-  }
-
-  private List<?> ids(long[] rows) {
+  /** Ids of item rows: Long or String. */
+  List<?> ids(long[] rows) {
     return named ? index.itemNames(rows) : LongStream.of(index.itemIds(rows)).boxed().toList();
   }
 
@@ -73,6 +70,7 @@ final class Serving {
 
   void leave() {
     if (users.decrementAndGet() == 0) {
+      filters.close();
       index.close();
     }
   }

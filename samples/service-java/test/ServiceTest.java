@@ -2,18 +2,16 @@
 package test;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
+import static test.Running.check;
 
 import io.sidbeam.Builder;
 import io.sidbeam.BuilderConfig;
 import io.sidbeam.Index;
 import java.io.BufferedReader;
-import java.io.File;
 import java.io.IOException;
 import java.io.InputStreamReader;
 import java.net.Socket;
 import java.net.URI;
-import java.net.http.HttpClient;
-import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,22 +31,13 @@ public final class ServiceTest {
   private static final int ITEMS = 2000;
   private static final int RELOADS = 12;
 
-  private final HttpClient client = HttpClient.newHttpClient();
   private final Path model;
   private final Path file;
-  private Process process;
-  private BufferedReader output;
-  private String url;
+  private Running service;
 
   private ServiceTest(Path folder, Path model) {
     this.model = model;
     file = folder.resolve("catalogue.sidx");
-  }
-
-  private static void check(boolean holds, String what) {
-    if (!holds) {
-      throw new AssertionError(what);
-    }
   }
 
   /** Replaces the file, as builders do, and gives the new version. */
@@ -62,34 +51,19 @@ public final class ServiceTest {
   }
 
   private void start(Path model, Path file, String... options) throws Exception {
-    // If started with SIGHUP ignored, as under nohup, Java goes on ignoring it, and the test would wait for a reload.
-    List<String> command = new ArrayList<>(List.of("env", "--default-signal=HUP",
-        Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
-        System.getProperty("java.class.path"), "service.Service", model.toString(), file.toString(), "--port", "0"));
-    command.addAll(List.of(options));
-    process = new ProcessBuilder(command).redirectError(new File(file + ".log")).start();
-    output = process.inputReader();
-    String line = output.readLine();
-    check(line != null && line.startsWith("serving "), "no start: " + Files.readString(Path.of(file + ".log")));
-    url = "http://localhost:" + line.substring(line.lastIndexOf(' ') + 1);
+    service = new Running(model, file, options);
   }
 
   private HttpResponse<String> ask(String method, String path, String body) throws Exception {
-    return client.send(HttpRequest.newBuilder(URI.create(url + path))
-        .method(method, HttpRequest.BodyPublishers.ofString(body)).build(), HttpResponse.BodyHandlers.ofString());
+    return service.ask(method, path, body);
   }
 
   private void refuses(int status, String message, String method, String path, String body) throws Exception {
-    HttpResponse<String> response = ask(method, path, body);
-    check(response.statusCode() == status && response.body().contains(message),
-        method + " " + path + " " + body + " gave " + response.statusCode() + " " + response.body());
+    service.refuses(status, message, method, path, body);
   }
 
   private double metric(String name) throws Exception {
-    String text = ask("GET", "/metrics", "").body();
-    Matcher matcher = Pattern.compile("^sidbeam_" + Pattern.quote(name) + " (\\S+)$", Pattern.MULTILINE).matcher(text);
-    check(matcher.find(), "no " + name + " in\n" + text);
-    return Double.parseDouble(matcher.group(1));
+    return service.metric(name);
   }
 
   private void answersAndRefuses() throws Exception {
@@ -123,27 +97,21 @@ public final class ServiceTest {
   }
 
   private void reloadsUnderLoad() throws Exception {
-    LoadGenerator load = new LoadGenerator(url, ITEMS);
-    CompletableFuture<long[]> done = CompletableFuture.supplyAsync(() -> {
-      try {
-        return load.run(4, Integer.MAX_VALUE);
-      } catch (Exception e) {
-        throw new IllegalStateException(e);
-      }
-    });
+    LoadGenerator load = new LoadGenerator(service.url, ITEMS, random -> LoadGenerator.Rules.NONE);
+    CompletableFuture<long[]> done = load.start(4);
     String version = "";
     for (int i = 0; i < RELOADS; i++) {
-      answers(load, 50);
+      load.answers(50);
       version = write(100 + i);
       if (i % 2 == 0) {
         check(ask("POST", "/reload", "").body().contains(version), "the reload answered another version");
       } else {
-        new ProcessBuilder("kill", "-HUP", Long.toString(process.pid())).start().waitFor();
-        check(output.readLine().contains(version), "the signal brought another version");
+        new ProcessBuilder("kill", "-HUP", Long.toString(service.process.pid())).start().waitFor();
+        check(service.output.readLine().contains(version), "the signal brought another version");
       }
     }
     check(ask("POST", "/recommend", "{\"histories\": [[]]}").body().contains(version), "the new version is not served");
-    answers(load, 50);
+    load.answers(50);
     load.stop();
     long[] times = done.get();
     check(load.failures.isEmpty(), "failed requests: " + load.failures);
@@ -151,14 +119,6 @@ public final class ServiceTest {
     System.out.printf("%d requests during %d reloads, none failed, %d versions seen%n", times.length, RELOADS,
         load.versions.size());
     checkMetrics(version, times.length);
-  }
-
-  /** Waits until this many more requests have been answered. */
-  private static void answers(LoadGenerator load, int more) {
-    int until = load.sent.get() + more;
-    while (load.sent.get() < until) {
-      Thread.onSpinWait();
-    }
   }
 
   private void checkMetrics(String version, int requests) throws Exception {
@@ -204,14 +164,14 @@ public final class ServiceTest {
 
   /** SIGTERM while a request is being read. */
   private void answersWhatRunsWhenItIsEnded() throws Exception {
-    URI address = URI.create(url);
+    URI address = URI.create(service.url);
     String body = "{\"histories\": [[1, 2]], \"k\": 1}";
     try (Socket socket = new Socket(address.getHost(), address.getPort())) {
       BufferedReader answer = new BufferedReader(new InputStreamReader(socket.getInputStream(), UTF_8));
       socket.getOutputStream().write(("POST /recommend HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + body.length()
           + "\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n").getBytes(UTF_8));
       check(answer.readLine().contains("100 Continue"), "the request is not read"); // by a thread that now waits for it
-      process.destroy();
+      service.process.destroy();
       while (connects(address)) {
         Thread.onSpinWait();
       }
@@ -219,7 +179,7 @@ public final class ServiceTest {
       String all = answer.lines().collect(Collectors.joining("\n"));
       check(all.contains("HTTP/1.1 200") && all.contains("\"score\""), "a request under way was answered: " + all);
     }
-    check(process.waitFor(20, TimeUnit.SECONDS), "the service waits for nothing");
+    check(service.process.waitFor(20, TimeUnit.SECONDS), "the service waits for nothing");
   }
 
   private static boolean connects(URI address) {
@@ -230,9 +190,8 @@ public final class ServiceTest {
     }
   }
 
-  private void stop() throws Exception {
-    process.destroy();
-    check(process.waitFor(60, TimeUnit.SECONDS), "the service does not end");
+  private void stop() {
+    service.close();
   }
 
   /** The trained model of samples/train finds the items that sidbeam run does, and their scores. */
@@ -274,7 +233,7 @@ public final class ServiceTest {
       answersAndRefuses();
       reloadsUnderLoad();
       aDamagedFileLeavesTheOldVersion();
-      check(process.isAlive(), "the service is gone");
+      check(service.process.isAlive(), "the service is gone");
       answersWhatRunsWhenItIsEnded();
     } finally {
       stop();

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+package test;
+
+import java.io.BufferedReader;
+import java.io.File;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** A service in a process of its own, and what tests ask it. What it prints of errors goes to a file beside the index. */
+final class Running implements AutoCloseable {
+  final Process process;
+  final BufferedReader output;
+  final String url;
+  private final HttpClient client = HttpClient.newHttpClient();
+
+  Running(Path model, Path file, String... options) throws Exception {
+    // If started with SIGHUP ignored, as under nohup, Java goes on ignoring it, and the test would wait for a reload.
+    List<String> command = new ArrayList<>(List.of("env", "--default-signal=HUP",
+        Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+        System.getProperty("java.class.path"), "service.Service", model.toString(), file.toString(), "--port", "0"));
+    command.addAll(List.of(options));
+    process = new ProcessBuilder(command).redirectError(new File(file + ".log")).start();
+    output = process.inputReader();
+    String line = output.readLine();
+    check(line != null && line.startsWith("serving "), "no start: " + Files.readString(Path.of(file + ".log")));
+    url = "http://localhost:" + line.substring(line.lastIndexOf(' ') + 1);
+  }
+
+  static void check(boolean holds, String what) {
+    if (!holds) {
+      throw new AssertionError(what);
+    }
+  }
+
+  HttpResponse<String> ask(String method, String path, String body) throws Exception {
+    return client.send(HttpRequest.newBuilder(URI.create(url + path))
+        .method(method, HttpRequest.BodyPublishers.ofString(body)).build(), HttpResponse.BodyHandlers.ofString());
+  }
+
+  void refuses(int status, String message, String method, String path, String body) throws Exception {
+    HttpResponse<String> response = ask(method, path, body);
+    check(response.statusCode() == status && response.body().contains(message), "expected " + status + " " + message
+        + ": " + method + " " + path + " " + body + " gave " + response.statusCode() + " " + response.body());
+  }
+
+  double metric(String name) throws Exception {
+    String text = ask("GET", "/metrics", "").body();
+    Matcher matcher = Pattern.compile("^sidbeam_" + Pattern.quote(name) + " (\\S+)$", Pattern.MULTILINE).matcher(text);
+    check(matcher.find(), "no " + name + " in\n" + text);
+    return Double.parseDouble(matcher.group(1));
+  }
+
+  @Override
+  public void close() {
+    process.destroy();
+    try {
+      check(process.waitFor(60, TimeUnit.SECONDS), "the service does not end");
+    } catch (InterruptedException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+}
