@@ -43,7 +43,8 @@ class DerivedBits {
   int64_t climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges, int64_t count);
   int64_t add_leaves(const IndexView& index, const EdgeParents& parents, int32_t number, const uint64_t* sids,
                      int64_t sid_count, uint64_t* edges, int64_t count);
-  void patch_mask(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t edge);
+  void patch_masks(const IndexView& index, const EdgeParents& parents, int32_t number, const uint64_t* edges,
+                   int64_t count);
   void set_view(const IndexView& index, const Allocator& allocator);
 
   Buffer<uint64_t> sids_;  // empty where every SID has one row

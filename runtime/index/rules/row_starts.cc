@@ -101,8 +101,9 @@ EdgeParents::Parent EdgeParents::parent_of(const IndexView& index, int32_t numbe
   return {std::min(node, index.level[number].nodes - 1), run.begin, run.end};
 }
 
-uint64_t EdgeParents::ordinal_of(const IndexView& index, uint64_t item_row) const {
-  return std::min(items_.empty() ? item_row : items_.find(item_row).before, index.sids - 1);
+EdgeParents::Parent EdgeParents::sid_of(const IndexView& index, uint64_t item_row) const {
+  const NumberRun run = items_.empty() ? NumberRun{item_row, item_row, item_row + 1} : items_.find(item_row);
+  return {std::min(run.before, index.sids - 1), run.begin, run.end};
 }
 
 Leaf EdgeParents::leaf_of(const IndexView& index, uint64_t ordinal) const {

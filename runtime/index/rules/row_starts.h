@@ -55,7 +55,8 @@ class EdgeParents {
     uint64_t node = 0, begin = 0, end = 0;
   };
   Parent parent_of(const IndexView& index, int32_t level, uint64_t edge) const;
-  uint64_t ordinal_of(const IndexView& index, uint64_t item_row) const;
+  // The SID of an item row, as `node`, and all item rows that it has.
+  Parent sid_of(const IndexView& index, uint64_t item_row) const;
   // The last edge above the tail on the path of a SID.
   Leaf leaf_of(const IndexView& index, uint64_t ordinal) const;
   // Empty where every node of the level has one edge.

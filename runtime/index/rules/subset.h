@@ -34,6 +34,17 @@ struct NumberList {
     }
     return lo;
   }
+  // Calls visit(number) for each in [begin, end), rising.
+  template <class Visit>
+  SIDBEAM_HD void for_each_in(uint64_t begin, uint64_t end, const Visit& visit) const {
+    if (count == 0) return;
+    for (uint64_t at = lower_bound(begin); at < count && numbers[at] < end; ++at) visit(numbers[at]);
+  }
+  SIDBEAM_HD bool any_in(uint64_t begin, uint64_t end) const {
+    if (count == 0) return false;
+    const uint64_t at = lower_bound(begin);
+    return at < count && numbers[at] < end;
+  }
 };
 
 // `bits` has a word more than its numbers fill, so that 64 of them can be read from any one on.
@@ -76,9 +87,7 @@ struct RulesView {
     const NumberList& list = subset.listed;
     const uint64_t all = ~uint64_t{0} >> (64 - count);
     uint64_t listed = 0;
-    if (list.count > 0)
-      for (uint64_t at = list.lower_bound(begin); at < list.count && list.numbers[at] < begin + count; ++at)
-        listed |= uint64_t{1} << (list.numbers[at] - begin);
+    list.for_each_in(begin, begin + count, [&](uint64_t number) { listed |= uint64_t{1} << (number - begin); });
     if (only_listed) return listed;
     return (subset.bits != nullptr ? bits_from(subset.bits, begin) : ~uint64_t{0}) & ~listed & all;
   }
