@@ -121,7 +121,7 @@ TEST(IndexRules, EdgesLeadBackToTheirNodes) {
         }
       }
     for (uint64_t row = 0; row < index.items; ++row)
-      ASSERT_EQ(parents.ordinal_of(index, row), item_ordinal(index, row));
+      ASSERT_EQ(parents.sid_of(index, row).node, item_ordinal(index, row));
     for (uint64_t ordinal = 0; ordinal < index.sids; ++ordinal) {
       const Leaf leaf = parents.leaf_of(index, ordinal), expected = last_edge_of(index, ordinal);
       ASSERT_EQ(leaf.level, expected.level);
