@@ -179,7 +179,7 @@ void RequestLists::list_levels(const FilteredIndex& of, const RequestLists* befo
   work_.fresh_count = 0;
   if (index.variable_length) {
     make_room(leaves_, fresh_sids_, allocator);
-    for (int64_t i = 0; i < fresh_sids_; ++i) leaves_[i] = of.parents.leaf_of(index, sids_[i]);
+    of.parents.leaves_of(index, sids_.data(), fresh_sids_, leaves_.data());
   }
   if (index.csr_levels < index.levels) {
     std::copy_n(sids_.data(), fresh_sids_, work_.fresh.data());

@@ -50,9 +50,11 @@ DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, con
     sids[sid_count++] = sid.node;
     sid_count_ += value ? 1 : ~uint64_t{0};
   }
+  Buffer<Leaf> leaves(allocator, sid_count);
+  parents.leaves_of(index, sids.data(), sid_count, leaves.data());
   for (int32_t l = index.csr_levels - 1; l >= 0; --l) {
     edge_count = climb(index, parents, l, edges.data(), edge_count);
-    edge_count = add_leaves(index, parents, l, sids.data(), sid_count, edges.data(), edge_count);
+    edge_count = add_leaves(index, l, {sids.data(), leaves.data(), sid_count}, edges.data(), edge_count);
     patch_masks(index, parents, l, edges.data(), edge_count);
   }
   set_view(index, allocator);
@@ -75,15 +77,15 @@ int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, i
 }
 
 // The edges to which SIDs themselves lead: at the last level above the tail and, where lengths vary, at any.
-int64_t DerivedBits::add_leaves(const IndexView& index, const EdgeParents& parents, int32_t number,
-                                const uint64_t* sids, int64_t sid_count, uint64_t* edges, int64_t count) {
+int64_t DerivedBits::add_leaves(const IndexView& index, int32_t number, const ChangedSids& changed, uint64_t* edges,
+                                int64_t count) {
   const bool last = number + 1 == index.csr_levels, has_tail = index.csr_levels < index.levels;
   if (!last && !index.variable_length) return count;
   Buffer<uint64_t>& own = levels_[static_cast<size_t>(number)].edges;
-  for (int64_t i = 0; i < sid_count; ++i) {
-    const Leaf leaf = parents.leaf_of(index, sids[i]);
+  for (int64_t i = 0; i < changed.count; ++i) {
+    const Leaf leaf = changed.leaves[i];
     if (leaf.level != number) continue;
-    Run run{sids[i], 1};
+    Run run{changed.sids[i], 1};
     if (last && has_tail) run = run_of(index, index.csr_levels, leaf.edge);
     const bool value = any_of(view_.sids.bits, run.lo, run.lo + run.count);
     if (own.size() == 0 || change_bit(own.data(), leaf.edge, value)) edges[count++] = leaf.edge;
