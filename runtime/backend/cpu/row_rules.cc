@@ -10,17 +10,6 @@ namespace {
 
 const LevelRules& rules_of(const RowScan& scan) { return scan.plan.rules->level[scan.plan.level]; }
 
-// Which edges of a row are allowed, as bits.
-void put_allowed(const RulesView& rules, const Subset& edges, const Row& row, uint64_t* words) {
-  for (uint32_t i = 0; i < row.count; i += 64)
-    words[i / 64] = rules.only_listed ? 0 : edges.bits != nullptr ? bits_from(edges.bits, row.begin + i) : ~uint64_t{0};
-  if (row.count % 64 != 0) words[row.count / 64] &= ~uint64_t{0} >> (64 - row.count % 64);
-  edges.listed.for_each_in(row.begin, row.begin + row.count, [&](uint64_t edge) {
-    const uint64_t i = edge - row.begin, bit = uint64_t{1} << i % 64;
-    words[i / 64] = rules.only_listed ? words[i / 64] | bit : words[i / 64] & ~bit;
-  });
-}
-
 // The mask of all children that the filter allows, and their number.
 const uint64_t* filtered_mask(const RowScan& scan, uint64_t& count) {
   const LevelRules& rules = rules_of(scan);
@@ -43,7 +32,7 @@ Listing list_allowed(const RowScan& scan) {
   }
   uint32_t* tokens = scan.workspace.tokens.data();
   uint64_t* words = scan.workspace.next_mask();
-  put_allowed(rules, edges, row, words);
+  rules.put_allowed(edges, row, words);
   return listing_of(scan, tokens, scan.kernels.keep_codes(list_of_node(scan, row.count), words, tokens));
 }
 

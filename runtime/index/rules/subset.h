@@ -91,6 +91,17 @@ struct RulesView {
     if (only_listed) return listed;
     return (subset.bits != nullptr ? bits_from(subset.bits, begin) : ~uint64_t{0}) & ~listed & all;
   }
+  // The same of a row's edges, of which there may be more: words [ceil(count / 64)], bits past the last 0.
+  SIDBEAM_HD void put_allowed(const Subset& edges, const Row& row, uint64_t* words) const {
+    const bool none = only_listed, all = edges.bits == nullptr;
+    for (uint32_t i = 0; i < row.count; i += 64)
+      words[i / 64] = none ? 0 : all ? ~uint64_t{0} : bits_from(edges.bits, row.begin + i);
+    if (row.count % 64 != 0) words[row.count / 64] &= ~uint64_t{0} >> (64 - row.count % 64);
+    edges.listed.for_each_in(row.begin, row.begin + row.count, [&](uint64_t edge) {
+      const uint64_t i = edge - row.begin, bit = uint64_t{1} << i % 64;
+      words[i / 64] = only_listed ? words[i / 64] | bit : words[i / 64] & ~bit;
+    });
+  }
 };
 
 // Whether a level and the next have the same rules, since every node of the next has one edge, with the same number.
