@@ -42,6 +42,7 @@ struct Batch {
   std::vector<int64_t> ids;      // [rows] where the source's ids are integers; u64 as the same bits
   std::string names;             // where they are text: row i has names[name_ends[i-1] .. name_ends[i])
   std::vector<int64_t> name_ends;
+  size_t digit_names = 0;           // how many of the names are known to be up to 18 digits, as programs print them
   std::vector<int64_t> priorities;  // [rows], or empty
   std::vector<AttributeValues> attributes;
 

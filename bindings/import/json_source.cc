@@ -12,12 +12,6 @@ void JsonSource::check_asked() const {
                 options_.named("priority_column") + ")");
 }
 
-size_t JsonSource::read_pattern(Batch& batch, std::string_view text) {
-  const size_t bytes = read_alike(batch, text);
-  if (bytes > 0) batch.priorities.push_back(alike_priority());
-  return bytes;
-}
-
 ondemand::object JsonSource::parse(std::string_view text) {
   reader_.begin_places();
   attributes_.begin();
@@ -65,7 +59,8 @@ bool JsonPartsSource::read_record(Batch& batch) {
 
 bool JsonPartsSource::read_alike_part(Batch& batch) {
   do {
-    if (const size_t bytes = read_pattern(batch, parts_.window())) {
+    size_t rows;
+    if (const size_t bytes = read_alike(batch, parts_.window(), 1, &rows)) {
       parts_.skip(bytes);
       return true;
     }

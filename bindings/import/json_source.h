@@ -22,8 +22,6 @@ class JsonSource : public Source {
   bool accepts(std::string_view record, bool ascii) const override {
     return ascii || simdjson::validate_utf8(record.data(), record.size());
   }
-  // Bytes of the record that begins the text, which has been read; or 0.
-  size_t read_pattern(Batch& batch, std::string_view text);
   // The object that a text is; TextReader::kPadding bytes behind it are readable.
   ondemand::object parse(std::string_view text);
   // Nothing follows that object.

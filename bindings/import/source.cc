@@ -24,6 +24,7 @@ void Batch::clear() {
   ids.clear();
   names.clear();
   name_ends.clear();
+  digit_names = 0;
   priorities.clear();
   for (AttributeValues& values : attributes) values.clear();
 }
@@ -61,13 +62,19 @@ void Source::end_record(Batch& batch, std::string_view item) {
   item_ = {};
 }
 
-size_t Source::read_alike(Batch& batch, std::string_view text) {
-  const size_t bytes = patterns_.match(text, alike_);
-  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii) || !IdTexts::plain(alike_.item, alike_.ascii))
-    return 0;
-  if (!sids_.try_numbers(batch, alike_.numbers, alike_.count)) return 0;
-  batch.add_name(alike_.item);
-  return bytes;
+size_t Source::read_alike(Batch& batch, std::string_view text, size_t most, size_t* rows) {
+  std::string_view rest = text;
+  for (*rows = 0; *rows < most; ++*rows) {
+    const size_t bytes = patterns_.match(rest, alike_);
+    if (bytes == 0 || !accepts(rest.substr(0, bytes), alike_.ascii)) break;
+    if (!alike_.item_is_digits && !IdTexts::plain(alike_.item, alike_.ascii)) break;
+    const size_t length = sids_.try_numbers(alike_.numbers, alike_.count, alike_rows_.codes());
+    if (length == 0) break;
+    alike_rows_.add(alike_, length);
+    rest.remove_prefix(bytes);
+  }
+  if (*rows > 0) alike_rows_.move_to(batch);
+  return text.size() - rest.size();
 }
 
 void Source::learn(std::string_view record, std::vector<Pattern::Mark> marks, const std::vector<std::string_view>& sid,
