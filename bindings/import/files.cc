@@ -16,7 +16,7 @@
 namespace importer {
 namespace {
 
-constexpr size_t kBuffer = size_t{1} << 20;
+constexpr size_t kBuffer = size_t{1} << 18;
 
 [[noreturn]] void fail_errno(const std::string& path, const char* what, int code) {
   throw Failure("'" + path + "': cannot " + what + ": " + std::strerror(code), SIDBEAM_IO_ERROR);

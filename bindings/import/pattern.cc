@@ -115,6 +115,7 @@ Pattern::Pattern(std::string_view record, const std::vector<Mark>& marks) {
 void Pattern::add_piece(std::string_view text) {
   Piece piece;
   piece.bytes = static_cast<int32_t>(text.size());
+  piece.more = static_cast<int32_t>(words_.size());
   for (size_t i = 0; i < 2 || !text.empty(); ++i) {
     Word word{};
     const size_t bytes = std::min<size_t>(text.size(), sizeof word.bytes);
@@ -127,68 +128,72 @@ void Pattern::add_piece(std::string_view text) {
   pieces_.push_back(piece);
 }
 
-inline bool Pattern::fits(const Word& word, const char* at) {
-  return ((eight_bytes(at) ^ word.bytes) & word.mask) == 0;
+// Zero where the text here is the word's.
+inline uint64_t Pattern::difference(const Word& word, const char* at) {
+  return (eight_bytes(at) ^ word.bytes) & word.mask;
 }
 
+bool Pattern::fits_more(const Piece& piece, const char* at) const {
+  const Word* const first = words_.data() + piece.more;
+  return std::all_of(first, first + piece.words,
+                     [&](const Word& word) { return difference(word, at + (&word - first) * 8) == 0; });
+}
+
+// Numbers are read here, in a loop that has room for their constants, and what takes more of it elsewhere.
 size_t Pattern::match(std::string_view text, Record& record) const {
   const char* at = text.data();
   const char* const end = at + text.size();
   record.priority = 0;
   record.ascii = true;
   record.item_is_digits = item_is_digits_;
-  const Word* word = words_.data();
-  for (const Piece& piece : pieces_) {
-    if (end - at < piece.bytes || !fits(piece.first[0], at) || !fits(piece.first[1], at + 8)) return 0;
-    const char* from = at + 16;
-    for (const Word* const last = word + piece.words; word < last; ++word, from += 8) {
-      if (!fits(*word, from)) return 0;
-    }
-    at += piece.bytes;
-    if (piece.hole != Hole::kNumber) {
-      if (!read_hole(piece, at, record)) return 0;
-      continue;
-    }
-    const uint64_t digits = eight_bytes(at);
-    const int count = leading_digits(digits);
-    if (count == 0 || count == 8 || (*at == '0' && count > 1)) return 0;
-    record.numbers[piece.number] = number_of(digits, count);
-    at += count;
-  }
   record.count = count_;
-  return static_cast<size_t>(at - text.data());
+  for (const Piece* piece = pieces_.data();; ++piece) {
+    if (end - at < piece->bytes) return 0;
+    if ((difference(piece->first[0], at) | difference(piece->first[1], at + 8)) != 0) return 0;
+    if (piece->words > 0 && !fits_more(*piece, at + 16)) return 0;
+    at += piece->bytes;
+    if (piece->hole == Hole::kNumber) {
+      const uint64_t word = eight_bytes(at);
+      const int digits = leading_digits(word);
+      if (digits == 0 || digits == 8 || ((word & 0xff) == '0' && digits > 1)) return 0;
+      record.numbers[piece->number] = number_of(word, digits);
+      at += digits;
+    } else if (piece->hole == Hole::kEnd) {
+      return static_cast<size_t>(at - text.data());
+    } else {
+      at = read_hole(*piece, at, record);
+      if (at == nullptr) return 0;
+    }
+  }
 }
 
-// What follows the hole is for the next piece to say.
-inline bool Pattern::read_hole(const Piece& piece, const char*& at, Record& record) {
+// Behind the hole, or nullptr where what is in it does not fit. What follows is for the next piece to say.
+const char* Pattern::read_hole(const Piece& piece, const char* at, Record& record) {
   const char* const begin = at;
   int64_t number = 0;
   switch (piece.hole) {
     case Hole::kItem:
-    case Hole::kText:
       at = find_stop(at, piece.stop, piece.other_stop, &record.ascii);
-      if (piece.hole == Hole::kText) return true;
-      record.item = {begin, static_cast<size_t>(at - begin)};
-      return at > begin;
+      if (at == begin) return nullptr;
+      break;
     case Hole::kItemDigits:
       at = skip_integer(at);
-      if (at != nullptr) record.item = {begin, static_cast<size_t>(at - begin)};
-      return at != nullptr;
+      break;
     case Hole::kItemNumber:
       at = read_integer(at, &number);
-      if (at != nullptr) record.item = {begin, static_cast<size_t>(at - begin)};
-      return at != nullptr;
-    case Hole::kPriority:
-      at = read_integer(at, &record.priority);
-      return at != nullptr;
-    case Hole::kValue:
-      at = skip_value(at, &record.ascii);
-      return at != nullptr;
-    case Hole::kNumber:  // match() reads it
-    case Hole::kEnd:
       break;
+    case Hole::kText:
+      return find_stop(at, piece.stop, piece.other_stop, &record.ascii);
+    case Hole::kPriority:
+      return read_integer(at, &record.priority);
+    case Hole::kValue:
+      return skip_value(at, &record.ascii);
+    case Hole::kNumber:
+    case Hole::kEnd:
+      return at;
   }
-  return true;
+  record.item = {begin, static_cast<size_t>(at - begin)};
+  return at;
 }
 
 size_t Patterns::match_others(std::string_view text, Pattern::Record& record) {

@@ -54,16 +54,18 @@ class Pattern {
     uint64_t bytes, mask;
   };
   struct Piece {
-    Word first[2];                 // of the text before the hole,
-    int32_t words = 0, bytes = 0;  // how many more of them follow in words_, and the text's bytes
+    Word first[2];  // of the text before the hole
+    int32_t bytes = 0;
     Hole hole = Hole::kEnd;
     int32_t number = 0;
+    int32_t more = 0, words = 0;        // in words_, where the first two are not all
     uint64_t stop = 0, other_stop = 0;  // in each byte
   };
 
   void add_piece(std::string_view text);
-  static bool fits(const Word& word, const char* at);
-  static bool read_hole(const Piece& piece, const char*& at, Record& record);
+  static uint64_t difference(const Word& word, const char* at);
+  bool fits_more(const Piece& piece, const char* at) const;
+  static const char* read_hole(const Piece& piece, const char* at, Record& record);
 
   std::vector<Word> words_;
   std::vector<Piece> pieces_;
