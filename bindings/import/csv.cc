@@ -213,7 +213,7 @@ class CsvSource final : public Source {
   bool read_alike_lines(Batch& batch) {
     do {
       size_t lines;
-      const size_t bytes = read_alike(batch, text_.window(), AlikeRows::kMost, &lines);
+      const size_t bytes = read_alike(batch, text_.window(), &lines);
       if (bytes == 0) continue;
       text_.skip_lines(bytes, static_cast<int64_t>(lines));
       return true;

@@ -46,21 +46,20 @@ bool JsonPartsSource::read_record(Batch& batch) {
     end_parts();
     return false;
   }
+  if (read_alike_parts(batch)) return true;
   const int64_t position = parts_.position();
-  if (!read_alike_part(batch)) {
-    std::string_view part;
-    reader_.check(parts_.read(&part));
-    read_part(batch, part);
-    parts_.skip(part.size());
-  }
-  end_part(batch, position);
+  std::string_view part;
+  reader_.check(parts_.read(&part));
+  read_part(batch, part);
+  parts_.skip(part.size());
+  end_part(batch.name(batch.size() - 1), position);
   return true;
 }
 
-bool JsonPartsSource::read_alike_part(Batch& batch) {
+bool JsonPartsSource::read_alike_parts(Batch& batch) {
   do {
     size_t rows;
-    if (const size_t bytes = read_alike(batch, parts_.window(), 1, &rows)) {
+    if (const size_t bytes = read_alike(batch, parts_.window(), &rows)) {
       parts_.skip(bytes);
       return true;
     }

@@ -16,7 +16,7 @@ class JsonlSource final : public JsonSource {
   bool read_record(Batch& batch) override {
     do {
       size_t lines;
-      if (const size_t bytes = read_alike(batch, text_.window(), AlikeRows::kMost, &lines)) {
+      if (const size_t bytes = read_alike(batch, text_.window(), &lines)) {
         text_.skip(bytes);
         line_ += static_cast<int64_t>(lines);
         return true;
