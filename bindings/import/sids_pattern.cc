@@ -65,6 +65,7 @@ bool Sids::find_numbers_of(const std::vector<std::string_view>& tokens, std::vec
 
 // What a level has seen is noted at once: where this returns 0 the long way sees the same.
 size_t Sids::try_numbers(const int64_t* numbers, size_t count, int32_t* codes) {
+  if (!ranges_known_) return 0;
   if (!families_known_) return try_unknown(numbers, count, codes);
   if (count > ranges_.size() || (count < ranges_.size() && !shape_.variable_length)) return 0;
   for (size_t l = 0; l < count; ++l) {
