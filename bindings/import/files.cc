@@ -16,6 +16,7 @@
 namespace importer {
 namespace {
 
+// What a core's cache holds beside a batch: 2^20 was up to 5 % slower.
 constexpr size_t kBuffer = size_t{1} << 18;
 
 [[noreturn]] void fail_errno(const std::string& path, const char* what, int code) {
