@@ -47,8 +47,8 @@ struct Batch {
   std::vector<AttributeValues> attributes;
 
   size_t size() const { return lengths.size(); }
-  // Enough to be handed on. Few enough rows to stay in a core's cache: 2^16 were 3 to 8 % slower. Long SIDs and ids make
-  // a batch of fewer rows, not of more memory.
+  // Enough to be handed on. Few enough rows to stay in a core's cache: 2^16 were 3 to 8 % slower. Long SIDs and long
+  // ids make a batch of fewer rows, not of more memory.
   bool full() const {
     constexpr size_t kRows = size_t{1} << 12, kCodes = size_t{1} << 20, kNameBytes = size_t{1} << 22;
     size_t text = names.size();
