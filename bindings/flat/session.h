@@ -245,8 +245,8 @@ static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_
          FLAT_NEED(err, came_short, count);
 }
 
-/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S. cap_attribute "": none.
- */
+/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S; cap_attribute "":
+ * none. */
 static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t limit_per_sid,
                                           int64_t limit, int32_t distinct, const char* cap_attribute, int64_t cap,
                                           flat_out_i64 ordinals, flat_out_i32 sids, flat_out_i32 lengths,

@@ -223,12 +223,12 @@ typedef struct sidbeam_items {
    * device, must not be captured, and makes later starts of this session do the same for indexes that are new. */
   int32_t distinct;
   /* At most `cap` item rows of a slot per value of this attribute of its index, as in sidbeam_item_limits; what is left
-   * makes room for what comes after it, and limits cut the shorter list. NULL and 0: no cap. On CUDA caps are not
-   * taken: copy the ordinals to the host and give them to sidbeam_constraint_items(). */
+   * makes room for what comes after it, and limits cut the shorter list. NULL and 0: no cap. On CUDA this call takes
+   * no cap, and no came_short: copy the ordinals to the host and give them to sidbeam_constraint_items(). */
   const char* cap_attribute;
   int64_t cap;
   /* [count] 1 where the cap left item rows out and the list is shorter than `limit` (or limit is 0): more beams may
-   * find more. In the host's memory. */
+   * find more. */
   int32_t* came_short;
 } sidbeam_items;
 #define SIDBEAM_ITEMS_INIT \
@@ -291,8 +291,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_fetch(
     sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
 /* Fills the caller's buffers for `count` slots, at any level (slots NULL: all S, with count 0 or S). An idle slot has
- * only dead beams. Errors also: those of a cap (sidbeam_constraint_items()), which name the slot whose index has not
- * the attribute or not as one that caps take; then nothing has been written. UNSUPPORTED (a cap on CUDA). */
+ * only dead beams. Errors also: with a cap those of sidbeam_constraint_items(), which name the slot whose index it
+ * does not fit, and OUT_OF_MEMORY, since the session keeps room to count in; nothing is written then. UNSUPPORTED (a
+ * cap on CUDA). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_items(
     const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out, sidbeam_error* err);
 /* Makes slots idle and releases their constraints (slots NULL: all S, with count 0 or S). Stopping an idle slot does

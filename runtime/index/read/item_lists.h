@@ -1,5 +1,5 @@
-// The item rows of several SIDs, one after the other, as far as a cap and limits go; on request without the items of the
-// SIDs before. Device kernels and the CPU share the rules, except for the cap. Safe on damaged contents.
+// The item rows of several SIDs, one after the other, as far as a cap and limits go; on request without the items of
+// the SIDs before. Device kernels and the CPU share the rules, except for the cap. Safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -97,8 +97,8 @@ struct ItemLimits {
 // Throws where the arguments of a list of items, named as in sidbeam_items, do not go together.
 void check_item_lists(const ItemLimits& limits, int32_t distinct, const int64_t* item_rows, const int64_t* offsets);
 
-// A list that SIDs are appended to; -1 appends nothing. `rows` may be null, and `rules`, which then allow all items, and
-// `cap`.
+// A list that SIDs are appended to; -1 appends nothing. `rows` may be null, and so may `rules`, which then allow all
+// items, and `cap`.
 class ItemList {
  public:
   ItemList(const ItemLimits& limits, const RulesView* rules, ValueCap* cap, int64_t* rows)
