@@ -242,6 +242,44 @@ static void beams_are_listed_under_a_cap(void) {
   sidbeam_index_release(index);
 }
 
+static int failing; /* the allocator */
+
+static void* allocate(void* context, int64_t bytes, int64_t alignment) {
+  void* memory = NULL;
+  (void)context;
+  if (failing) return NULL;
+  return posix_memalign(&memory, (size_t)(alignment < 8 ? 8 : alignment), (size_t)bytes) == 0 ? memory : NULL;
+}
+
+static void release(void* context, void* memory, int64_t bytes, int64_t alignment) {
+  (void)context, (void)bytes, (void)alignment;
+  free(memory);
+}
+
+static sidbeam_runtime* make_failing_runtime(void) {
+  sidbeam_allocator allocator = SIDBEAM_ALLOCATOR_INIT;
+  sidbeam_runtime_config config = SIDBEAM_RUNTIME_CONFIG_INIT;
+  sidbeam_runtime* runtime = NULL;
+  allocator.allocate = allocate;
+  allocator.release = release;
+  config.threads = 1;
+  config.allocator = &allocator;
+  CHECK_OK(sidbeam_runtime_create(&config, &runtime, &err));
+  return runtime;
+}
+
+/* Without memory to count in nothing is written. */
+static void check_no_memory(const sidbeam_session* session, const sidbeam_constraint* constraint, sidbeam_items items) {
+  const sidbeam_item_limits limits = capped(items.cap_attribute, items.cap, items.limit);
+  failing = 1;
+  CHECK_FAILS(sidbeam_session_get_items(session, NULL, 0, &items, &err), SIDBEAM_OUT_OF_MEMORY, "out of memory: ");
+  CHECK_FAILS(sidbeam_constraint_items(constraint, found, 5, &limits, items.item_rows, items.offsets, NULL, NULL, &err),
+              SIDBEAM_OUT_OF_MEMORY, "out of memory: ");
+  failing = 0;
+  CHECK_INT(items.item_rows[0], 0);
+  CHECK_INT(items.offsets[1], 0);
+}
+
 /* One after the other, of slots in turn: nothing is left of the counts before. More values than the first table has. */
 static void a_session_counts_anew_in_every_list(void) {
   enum { MANY = 600 };
@@ -259,7 +297,7 @@ static void a_session_counts_anew_in_every_list(void) {
   wide.ids = wide.priorities = NULL;
   wide.count = MANY;
   const sidbeam_builder_config builder_of = builder_config(&wide, SIDBEAM_KIND_TRIE);
-  sidbeam_runtime* runtime = make_runtime();
+  sidbeam_runtime* runtime = make_failing_runtime();
   sidbeam_builder* builder = NULL;
   sidbeam_index* index = NULL;
   sidbeam_attribute_column column = SIDBEAM_ATTRIBUTE_COLUMN_INIT;
@@ -274,7 +312,8 @@ static void a_session_counts_anew_in_every_list(void) {
   sidbeam_session_config config = session_config(constraint);
   config.slots = 2;
   config.beams = MANY;
-  sidbeam_session* session = make_session(&config);
+  sidbeam_session* session = NULL;
+  CHECK_OK(sidbeam_session_create(runtime, &config, &session, &err));
   start_all(session);
   const sidbeam_rows logits = same_row(row, 2, MANY, MANY);
   sidbeam_step_args step = SIDBEAM_STEP_ARGS_INIT;
@@ -285,7 +324,11 @@ static void a_session_counts_anew_in_every_list(void) {
   items.item_rows = rows;
   items.offsets = offsets;
   items.cap_attribute = "maker";
-  for (items.cap = 2; items.cap >= 1; --items.cap) {
+  items.cap = 2;
+  memset(rows, 0, sizeof rows);
+  memset(offsets, 0, sizeof offsets);
+  check_no_memory(session, constraint, items);
+  for (; items.cap >= 1; --items.cap) {
     CHECK_OK(sidbeam_session_get_items(session, NULL, 0, &items, &err));
     const int64_t listed_rows = MANY / 2 * items.cap;
     CHECK_INT(offsets[MANY], listed_rows);

@@ -79,7 +79,6 @@ class CpuSession final : public SessionBackend {
   [[noreturn]] void refuse_idle() const;
   void list_slot(int64_t slot, int64_t* offsets, const ChildColumns& out, int64_t& found) const;
   void fill_items(int64_t slot, int64_t i, const sidbeam_items& out) const;
-  const Attribute& attribute_of_cap(int64_t slot, const sidbeam_items& out) const;
   void prepare_cap(int64_t slot, const sidbeam_items& out) const;
 
   // Arrays are by slot, then (level, then) beam.

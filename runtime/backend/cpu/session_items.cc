@@ -19,7 +19,8 @@ void CpuSession::fill_items(int64_t slot, int64_t i, const sidbeam_items& out) c
   const History history{history_parents_.data() + history_at(slot), history_tokens_.data() + history_at(slot),
                         shape_.beams};
   std::optional<ValueCap> cap;
-  if (constraint != nullptr && out.cap > 0) cap.emplace(attribute_of_cap(slot, out), out.cap, cap_counts_);
+  if (constraint != nullptr && out.cap > 0)
+    cap.emplace(*find_attribute(constraint->attributes(), out.cap_attribute), out.cap, cap_counts_);
   ItemList rows({out.limit_per_sid, out.limit}, constraint != nullptr ? constraint->rules() : nullptr,
                 cap ? &*cap : nullptr, out.item_rows != nullptr ? out.item_rows + i * out.limit : nullptr);
   if (repeats != nullptr) earlier_.clear();
@@ -38,17 +39,13 @@ void CpuSession::fill_items(int64_t slot, int64_t i, const sidbeam_items& out) c
   if (out.came_short != nullptr) out.came_short[i] = rows.came_short() ? 1 : 0;
 }
 
-// In the index of a slot that is not idle. Throws where it is not there.
-const Attribute& CpuSession::attribute_of_cap(int64_t slot, const sidbeam_items& out) const {
+// What may fail in a slot's list under a cap, so that it does before anything is written.
+void CpuSession::prepare_cap(int64_t slot, const sidbeam_items& out) const {
+  if (constraints_[slot] == nullptr) return;
   char what[48];
   std::snprintf(what, sizeof what, "slot %lld: cap_attribute", static_cast<long long>(slot));
-  return capped_attribute(constraints_[slot]->attributes(), {out.cap_attribute, out.cap}, what);
-}
-
-// What may fail in a list under a cap, so that it does before anything is written.
-void CpuSession::prepare_cap(int64_t slot, const sidbeam_items& out) const {
-  if (constraints_[slot] == nullptr || ValueCap(attribute_of_cap(slot, out), out.cap, cap_counts_).reserve(out.limit))
-    return;
+  const Attribute& attribute = capped_attribute(constraints_[slot]->attributes(), {out.cap_attribute, out.cap}, what);
+  if (ValueCap(attribute, out.cap, cap_counts_).reserve(out.limit)) return;
   sidbeam_items nothing = SIDBEAM_ITEMS_INIT;
   nothing.limit_per_sid = out.limit_per_sid;
   nothing.limit = out.limit;
@@ -61,9 +58,7 @@ void CpuSession::prepare_cap(int64_t slot, const sidbeam_items& out) const {
 void CpuSession::items(const int32_t* slots, int64_t count, const sidbeam_items& out) const {
   for (const Constraint* constraint : constraints_)  // before anything is written: it may fail
     if (out.distinct != 0 && constraint != nullptr) constraint->repeats();
-  for (int64_t i = 0; out.cap > 0 && i < count; ++i)
-    if (const int64_t slot = slots != nullptr ? slots[i] : i; constraints_[slot] != nullptr)
-      attribute_of_cap(slot, out);
+  for (int64_t i = 0; out.cap > 0 && i < count; ++i) prepare_cap(slots != nullptr ? slots[i] : i, out);
   for (int64_t i = 0; i < count; ++i) fill_items(slots != nullptr ? slots[i] : i, i, out);
 }
 
