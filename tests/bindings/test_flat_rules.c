@@ -309,7 +309,7 @@ static void caps_arrive(void) {
   static int64_t ordinals[120], rows[120], offsets[121];
   int64_t info[FLAT_INFO_COUNT] = {0};
   int32_t truncated[1] = {-1}, came_short[RIG_SLOTS] = {-1, -1};
-  OKAY(flat_index_get_info(index, OUT_I64(info), no_out_bytes, no_out_bytes, &err));
+  OKAY(flat_index_get_info(index, OUT_I64(info), no_out_bytes, &err));
   const flat_in_i64 all = {ordinals, info[FLAT_INFO_SIDS]};
   for (int64_t i = 0; i < all.count; ++i) ordinals[i] = i;
   OKAY(constraint = flat_constraint_create(index, &err));
