@@ -384,7 +384,7 @@ class Session(Handle):
         slot; limits, distinct items and caps as in :meth:`items`. On the CPU, of slots under an :class:`Index`."""
         if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
             raise InvalidArgument(f"the session is on {device_name(self._device)}, expected one on cpu")
-        limits = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
+        limits: dict[str, Any] = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
         items = self.items(slots, **limits, cap=cap, cap_by=cap_by)
         return self._under.recommendations(items, self.beams().scores, self._chosen(slots)[0])
 
