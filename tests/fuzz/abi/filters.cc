@@ -83,7 +83,7 @@ void filter_rows(World& world) {
   size_t bytes = rows.encoding == SIDBEAM_ROWS_BITS    ? (items + static_cast<size_t>(rows.offset) + 7) / 8
                  : rows.encoding == SIDBEAM_ROWS_BYTES ? items
                                                        : static_cast<size_t>(world.in(0, 40));
-  if (fault == 1) --bytes;
+  if (fault == 1 && bytes > 0) --bytes;  // no Roaring bitmap has none
   std::vector<uint8_t> data(bytes);
   for (uint8_t& byte : data) byte = static_cast<uint8_t>(world.in(0, 255));
   const Array<uint8_t> given(std::move(data));
