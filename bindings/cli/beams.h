@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "items.h"
 #include "json.h"
 
 namespace cli {
@@ -30,10 +31,11 @@ struct Found {
   bool bad_row;
   std::vector<Beam> beams;
   std::optional<Speculation> speculation = {};
+  std::optional<bool> came_short = {};  // whether a cap left items out, where there is one
 };
 
 // Fills in the beams' items; distinct: each with the best of the beams that have it.
-void find_items(const sidbeam_index* index, int32_t id_type, bool distinct, std::vector<Beam>& beams);
+void find_items(const sidbeam_index* index, int32_t id_type, bool distinct, const Cap& cap, Found& found);
 Json found_json(const Found& found);
 std::string found_table(const Found& found);
 // All requests, each as one of the above says it.

@@ -220,7 +220,7 @@ class Runs {
       taken.found.bad_row = taken.done && failure.status == SIDBEAM_INVALID_ARGUMENT;
       if (!taken.found.bad_row) throw Failure(prompt.place + ": " + failure.what());
     }
-    find_items(index_, info_.id_type, o_.distinct, taken.found.beams);
+    find_items(index_, info_.id_type, o_.distinct, o_.cap, taken.found);
     return o_.json ? found_json(taken.found).text() : found_table(taken.found);
   }
 

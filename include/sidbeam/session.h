@@ -215,16 +215,24 @@ typedef struct sidbeam_items {
   int32_t* lengths;   /* [count, M] codes so far; 0 dead */
   int64_t* item_rows; /* [count, limit] by beam, then priority */
   int64_t* offsets; /* [count, M + 1] beam m has item_rows[offsets[m] .. offsets[m+1]) of its slot; needed with them */
-  int32_t* truncated; /* [count] 1 where a limit left item rows out */
+  int32_t* truncated; /* [count] 1 where a limit left item rows out (that the cap would have listed) */
   void* stream;       /* CUDA stream; not read on the CPU */
   /* 1: an item that several SIDs have is listed once, with the first beam whose SID has it, as if the others did not
    * have it; limits then cut this shorter list. 0: with each of them. Items are told apart by their ids. The first such
    * call for an index goes once through its ids, and takes memory if items have several SIDs; on CUDA it waits for the
    * device, must not be captured, and makes later starts of this session do the same for indexes that are new. */
   int32_t distinct;
+  /* At most `cap` item rows of a slot per value of this attribute of its index, as in sidbeam_item_limits; what is left
+   * makes room for what comes after it, and limits cut the shorter list. NULL and 0: no cap. On CUDA this call takes
+   * no cap, and no came_short: copy the ordinals to the host and give them to sidbeam_constraint_items(). */
+  const char* cap_attribute;
+  int64_t cap;
+  /* [count] 1 where the cap left item rows out and the list is shorter than `limit` (or limit is 0): more beams may
+   * find more. */
+  int32_t* came_short;
 } sidbeam_items;
 #define SIDBEAM_ITEMS_INIT \
-  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL }
 
 /* Counted since creation; on CUDA by the device, graphs included. How many logits rows can be skipped depends on the
  * number of threads and their pace, so the counts of logits rows are outside the promise of same bits. On CUDA no row
@@ -283,7 +291,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_fetch(
     sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
 /* Fills the caller's buffers for `count` slots, at any level (slots NULL: all S, with count 0 or S). An idle slot has
- * only dead beams. */
+ * only dead beams. Errors also: with a cap those of sidbeam_constraint_items(), which name the slot whose index it
+ * does not fit, and OUT_OF_MEMORY, since the session keeps room to count in; nothing is written then. UNSUPPORTED (a
+ * cap on CUDA). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_items(
     const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out, sidbeam_error* err);
 /* Makes slots idle and releases their constraints (slots NULL: all S, with count 0 or S). Stopping an idle slot does

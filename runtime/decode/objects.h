@@ -91,6 +91,7 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   }
   const sidbeam::IndexView& view() const override { return index->index.view; }
   const sidbeam::RepeatsView& repeats() const override { return index->find_repeats(); }
+  const sidbeam::Attributes& attributes() const override { return index->index.attributes; }
   int64_t allowed_sids() const {
     const sidbeam::RulesView* own = rules();
     return static_cast<int64_t>(own != nullptr ? own->sids_left : index->index.view.sids);

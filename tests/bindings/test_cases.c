@@ -93,8 +93,9 @@ static void items(void) {
   const flat_out_i64 none = {NULL, 0}, ordinals = out_i64(all), offsets = out_i64(all + count);
   const flat_out_i64 item_rows = i32_of("with_item_rows") ? out_i64(count * limit) : none;
   const flat_out_i32 sids = out_i32(in_i32("want_sids").count), lengths = out_i32(all), cut = out_i32(count);
+  const flat_out_i32 no_flags = {NULL, 0};
   flat_session_get_items(state.session, slots, slots.count, number_of(now, "limit_per_sid"), limit, i32_of("distinct"),
-                         ordinals, sids, lengths, item_rows, offsets, cut, 0, &err);
+                         NULL, 0, ordinals, sids, lengths, item_rows, offsets, cut, no_flags, 0, &err);
   if (err.code == 0) {
     same_i64("want_ordinals", ordinals.data);
     same_i32("want_sids", sids.data);

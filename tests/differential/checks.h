@@ -63,8 +63,9 @@ struct SlotItems {
   size_t catalogue = 0;
   std::vector<oracle::Beam> beams;
 };
-void check_items(const World& world, const Place& place, const sidbeam_session* session,
-                 const std::vector<SlotItems>& slots, uint64_t draw, Coverage* coverage);
+void check_items(const World& world, const std::vector<Loaded>& loaded, const Place& place,
+                 const sidbeam_session* session, const std::vector<SlotItems>& slots, uint64_t draw,
+                 Coverage* coverage);
 
 // The columns of the children of all slots' beams, before a step; `fed`: those that the step reads.
 struct FedBeam {

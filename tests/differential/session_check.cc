@@ -378,7 +378,7 @@ void check_stats(const Run& run) {
 void check_all_items(const Run& run) {
   std::vector<SlotItems> slots;
   for (const Slot& slot : run.slots) slots.push_back({slot.life.catalogue, slot.beams});
-  check_items(run.world, *run.way.place, run.session.get(), slots, run.operation, run.coverage);
+  check_items(run.world, run.loaded, *run.way.place, run.session.get(), slots, run.operation, run.coverage);
 }
 
 void check_all_children(const Run& run) {

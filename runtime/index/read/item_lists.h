@@ -1,5 +1,5 @@
-// The item rows of several SIDs, one after the other, as far as limits go; on request without the items of the SIDs
-// before. Device kernels and the CPU share the rules. Safe on damaged contents.
+// The item rows of several SIDs, one after the other, as far as a cap and limits go; on request without the items of
+// the SIDs before. Device kernels and the CPU share the rules, except for the cap. Safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "index/read/find.h"
+#include "index/read/value_cap.h"
 #include "index/rules/subset.h"
 #include "index/views.h"
 #include "support/memory.h"
@@ -96,18 +97,22 @@ struct ItemLimits {
 // Throws where the arguments of a list of items, named as in sidbeam_items, do not go together.
 void check_item_lists(const ItemLimits& limits, int32_t distinct, const int64_t* item_rows, const int64_t* offsets);
 
-// A list that SIDs are appended to; -1 appends nothing. `rows` may be null, and `rules`, which then allow all items.
+// A list that SIDs are appended to; -1 appends nothing. `rows` may be null, and so may `rules`, which then allow all
+// items, and `cap`.
 class ItemList {
  public:
-  ItemList(const ItemLimits& limits, const RulesView* rules, int64_t* rows)
-      : limits_(limits), rules_(rules), rows_(rows) {}
+  ItemList(const ItemLimits& limits, const RulesView* rules, ValueCap* cap, int64_t* rows)
+      : limits_(limits), rules_(rules), cap_(cap), rows_(rows) {
+    if (cap != nullptr) cap->begin();
+  }
   int64_t count() const { return count_; }
   bool truncated() const { return truncated_; }
+  bool came_short() const { return capped_ && !full(); }
 
   // With repeats only distinct items, as far as they are no items of `earlier`, where the ordinal is then put.
   void append(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if (ordinal < 0) return;
-    if (rules_ != nullptr) return append_allowed(index, repeats, earlier, ordinal);
+    if (rules_ != nullptr || cap_ != nullptr) return append_each(index, repeats, earlier, ordinal);
     if (repeats != nullptr) return append_distinct(index, *repeats, earlier, ordinal);
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
     write(all.lo, std::min(static_cast<int64_t>(all.hi - all.lo), room()));
@@ -127,27 +132,42 @@ class ItemList {
         }));
     earlier.insert(ordinal);
   }
-  // Row by row, since any of them may be forbidden.
-  void append_allowed(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
-    if (repeats != nullptr && earlier.contains(ordinal)) return;
+  // Row by row, since any of them may be forbidden, or left out by the cap.
+  void append_each(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
+    if ((full() && truncated_) || (repeats != nullptr && earlier.contains(ordinal))) return;
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
     const uint64_t count = repeats != nullptr ? repeats->count : 0;
     uint64_t i = first_where(0, count, [&](uint64_t k) { return repeats->rows[k] >= all.lo; });
     const int64_t most = room();
     int64_t found = 0;
-    for (uint64_t row = all.lo; row < all.hi && found <= most; ++row) {
+    for (uint64_t row = all.lo; row < all.hi && (found <= most || may_cap(most)); ++row) {
       const bool repeated = i < count && repeats->rows[i] == row;
       const uint64_t repeat = i;
       i += repeated ? 1 : 0;
-      if (!rules_->allows(rules_->rows, row) || (repeated && was_listed(index, *repeats, earlier, repeat))) continue;
-      if (found < most) write(row, 1, found);
+      if (!allows(row) || (repeated && was_listed(index, *repeats, earlier, repeat)) || leaves_out(row)) continue;
+      if (found < most) list(row, found);
       ++found;
     }
     finish(found);
     if (repeats != nullptr) earlier.insert(ordinal);
   }
+  bool allows(uint64_t row) const { return rules_ == nullptr || rules_->allows(rules_->rows, row); }
+  bool leaves_out(uint64_t row) {
+    const bool out = cap_ != nullptr && cap_->leaves_out(row);
+    capped_ = capped_ || out;
+    return out;
+  }
+  void list(uint64_t row, int64_t after) {
+    if (cap_ != nullptr) cap_->list(row);
+    write(row, 1, after);
+  }
+  // Whether rows beyond those of a SID that fit may tell that the cap leaves something out of a list that is not full.
+  bool may_cap(int64_t most) const {
+    return cap_ != nullptr && !capped_ && (limits_.total == 0 || count_ + most < limits_.total);
+  }
   // Whether the item of a repeat has an allowed row at one of the earlier ordinals.
   bool was_listed(const IndexView& index, const RepeatsView& repeats, const OrdinalSet& earlier, uint64_t i) const {
+    if (rules_ == nullptr) return earlier.meets(repeats, i);
     const OrdinalRange item = ordinals_of_repeat(repeats, i);
     for (uint64_t k = item.lo; k < item.hi; ++k) {
       if (!earlier.contains(static_cast<int64_t>(repeats.ordinals[k]))) continue;
@@ -158,6 +178,7 @@ class ItemList {
     }
     return false;
   }
+  bool full() const { return limits_.total > 0 && count_ == limits_.total; }
   int64_t room() const {
     const int64_t of_sid = limits_.per_sid > 0 ? limits_.per_sid : std::numeric_limits<int64_t>::max();
     return limits_.total > 0 ? std::min(of_sid, limits_.total - count_) : of_sid;
@@ -174,9 +195,10 @@ class ItemList {
 
   ItemLimits limits_;
   const RulesView* rules_;
+  ValueCap* cap_;
   int64_t* rows_;
   int64_t count_ = 0;
-  bool truncated_ = false;
+  bool truncated_ = false, capped_ = false;  // whether a limit, or the cap, left rows out
 };
 
 }  // namespace sidbeam

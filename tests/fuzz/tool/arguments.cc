@@ -76,6 +76,11 @@ void add_distinct(Arguments& arguments, Random& random) {
   if (random.one_in(4)) add(arguments, {"--distinct"});
 }
 
+void add_cap(Arguments& arguments, Random& random) {
+  const std::string attributes[] = {"price", "region", "tags", "score", "colour"};
+  if (random.one_in(4)) add(arguments, {"--cap", std::to_string(random.below(4)), "--cap-by", random.pick(attributes)});
+}
+
 Arguments decode(const std::string& index, const std::string& logits, Random& random) {
   const std::string strategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
   const std::string normalizations[] = {"full", "level", "valid", "none"};
@@ -90,6 +95,7 @@ Arguments decode(const std::string& index, const std::string& logits, Random& ra
   if (random.one_in(8)) add(arguments, {"--soft-cap", "3.5", "--inverse-temperature", "0.5"});
   add_widths(arguments, random);
   add_distinct(arguments, random);
+  add_cap(arguments, random);
   return arguments;
 }
 
@@ -173,6 +179,7 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   if (random.one_in(8)) add(arguments, {"--start-tokens", random.one_in(2) ? "2,-1" : "12"});
   add_widths(arguments, random);
   add_distinct(arguments, random);
+  add_cap(arguments, random);
   const std::string weights[] = {"f32", "f16", "bf16", "int8"};
   if (random.one_in(4)) add(arguments, {"--weights", random.pick(weights)});
   const bool has_head = std::find(what.begin(), what.end(), "--head") != what.end();
