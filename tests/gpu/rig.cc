@@ -198,6 +198,7 @@ void Rig::swap(size_t catalogue, uint64_t seed) {
   const differential::World next = differential::make_world(other);
   world_.pairs[catalogue] = next.pairs[catalogue];
   world_.catalogues[catalogue] = next.catalogues[catalogue];
+  if (!world_.parts.empty()) world_.parts[catalogue] = next.parts[catalogue];
   loaded_[catalogue] = differential::load(runtime(), world_, catalogue);
   device_.prepare(loaded_[catalogue].index.get());
 }

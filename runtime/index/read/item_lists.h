@@ -52,6 +52,35 @@ SIDBEAM_HD inline bool item_has(const RepeatsView& repeats, const OrdinalRange& 
   return at < item.hi && repeats.ordinals[at] == ordinal;
 }
 
+// Visits the item rows of one SID that rules allow and earlier(i) does not leave out, one by one, at most `most`; an
+// index without `repeats` (count 0) has no entries to ask about. Returns how many there are or, once they are more than
+// `most`, some number above it.
+template <class Earlier, class Visit>
+SIDBEAM_HD int64_t visit_allowed(const RepeatsView& repeats, const RulesView& rules, const OrdinalRange& rows,
+                                 int64_t most, const Earlier& earlier, const Visit& visit) {
+  uint64_t i = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
+  int64_t found = 0;
+  for (uint64_t row = rows.lo; row < rows.hi && found <= most; ++row) {
+    const bool repeated = i < repeats.count && repeats.rows[i] == row;
+    const uint64_t repeat = i;
+    i += repeated ? 1 : 0;
+    if (!rules.allows(rules.rows, row) || (repeated && earlier(repeat))) continue;
+    if (found < most) visit(row);
+    ++found;
+  }
+  return found;
+}
+
+// Whether the item of entry i of the repeats has an allowed row at this ordinal.
+SIDBEAM_HD inline bool has_allowed_row(const IndexView& index, const RepeatsView& repeats, const RulesView& rules,
+                                       uint64_t i, uint64_t ordinal) {
+  const OrdinalRange rows = item_rows(index, ordinal);
+  uint64_t at = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
+  for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)
+    if (repeats.items[at] == repeats.items[i] && rules.allows(rules.rows, repeats.rows[at])) return true;
+  return false;
+}
+
 // A set of at most `most` ordinals, sized once.
 class OrdinalSet {
  public:
@@ -130,20 +159,11 @@ class ItemList {
   // Row by row, since any of them may be forbidden.
   void append_allowed(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if (repeats != nullptr && earlier.contains(ordinal)) return;
-    const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
-    const uint64_t count = repeats != nullptr ? repeats->count : 0;
-    uint64_t i = first_where(0, count, [&](uint64_t k) { return repeats->rows[k] >= all.lo; });
-    const int64_t most = room();
-    int64_t found = 0;
-    for (uint64_t row = all.lo; row < all.hi && found <= most; ++row) {
-      const bool repeated = i < count && repeats->rows[i] == row;
-      const uint64_t repeat = i;
-      i += repeated ? 1 : 0;
-      if (!rules_->allows(rules_->rows, row) || (repeated && was_listed(index, *repeats, earlier, repeat))) continue;
-      if (found < most) write(row, 1, found);
-      ++found;
-    }
-    finish(found);
+    int64_t written = 0;
+    finish(visit_allowed(
+        repeats != nullptr ? *repeats : RepeatsView(), *rules_, item_rows(index, static_cast<uint64_t>(ordinal)),
+        room(), [&](uint64_t i) { return was_listed(index, *repeats, earlier, i); },
+        [&](uint64_t row) { write(row, 1, written++); }));
     if (repeats != nullptr) earlier.insert(ordinal);
   }
   // Whether the item of a repeat has an allowed row at one of the earlier ordinals.
@@ -151,10 +171,7 @@ class ItemList {
     const OrdinalRange item = ordinals_of_repeat(repeats, i);
     for (uint64_t k = item.lo; k < item.hi; ++k) {
       if (!earlier.contains(static_cast<int64_t>(repeats.ordinals[k]))) continue;
-      const OrdinalRange rows = item_rows(index, repeats.ordinals[k]);
-      uint64_t at = first_where(0, repeats.count, [&](uint64_t j) { return repeats.rows[j] >= rows.lo; });
-      for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)
-        if (repeats.items[at] == repeats.items[i] && rules_->allows(rules_->rows, repeats.rows[at])) return true;
+      if (has_allowed_row(index, repeats, *rules_, i, repeats.ordinals[k])) return true;
     }
     return false;
   }
