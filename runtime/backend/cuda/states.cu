@@ -36,26 +36,35 @@ __global__ void __launch_bounds__(kThreads)
   out[i] = there ? allowed(by, advanced(*by.index, in[parent], tokens[i])) : kDeadState;
 }
 
-// Calls visit(column) for the valid columns of a row, by all threads.
-template <class Visit>
-__device__ void for_each_valid_column(const Followed& by, const LevelColumns* columns, int64_t word,
-                                      const Visit& visit) {
-  if (!may_go_on(by, word)) return;
-  const int32_t level = decode_state(word).level;
-  const LevelColumns at = columns[level];
-  const Children children = children_of(*by.index, by.rules, SIDBEAM_STRATEGY_TRIE, level, at, word, 0);
-  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
-    uint32_t token = 0;
-    if (children.at_number(i, token)) visit(token == children.codes ? at.end_column : at.column(token));
-  }
-}
-
 // The number of columns whose valid bits are held at a time.
 constexpr int64_t kMaskedColumns = 65536;
 struct MaskShared {
+  Children children;  // of the row's state; in registers they spilt
+  LevelColumns columns;
   uint32_t valid[kMaskedColumns / 32];
 };
 static_assert(sizeof(MaskShared) <= kSharedBytes);
+
+// Finds the row's children, none if its state is dead or has ended.
+__device__ void open_mask(const Followed& by, const LevelColumns* columns, int64_t state, MaskShared& shared) {
+  if (thread_id() != 0) return;  // the next bits come after a barrier
+  shared.children = {};
+  if (!may_go_on(by, state)) return;
+  const int32_t level = decode_state(state).level;
+  shared.columns = columns[level];
+  shared.children = children_of(*by.index, by.rules, SIDBEAM_STRATEGY_TRIE, level, shared.columns, state, 0);
+}
+
+// Calls visit(column) for the valid columns of a row, by all threads.
+template <class Visit>
+__device__ void for_each_valid_column(const MaskShared& shared, const Visit& visit) {
+  const Children& children = shared.children;
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
+    uint32_t token = 0;
+    if (children.at_number(i, token))
+      visit(token == children.codes ? shared.columns.end_column : shared.columns.column(token));
+  }
+}
 
 template <class Element>
 __device__ void fill_unset(const MaskShared& shared, int64_t n, Element minus_infinity, Element* row) {
@@ -64,12 +73,11 @@ __device__ void fill_unset(const MaskShared& shared, int64_t n, Element minus_in
 }
 
 // The valid columns of [first, first + n) of a row as bits.
-__device__ void set_valid(const Followed& by, const LevelColumns* columns, int64_t state, int64_t first, int64_t n,
-                          MaskShared& shared) {
+__device__ void set_valid(int64_t first, int64_t n, MaskShared& shared) {
   __syncthreads();  // all threads are done with the previous bits
   for (int64_t w = thread_id(); w < (n + 31) / 32; w += kThreads) shared.valid[w] = 0;
   __syncthreads();
-  for_each_valid_column(by, columns, state, [&](int64_t column) {
+  for_each_valid_column(shared, [&](int64_t column) {
     const int64_t c = column - first;
     if (c >= 0 && c < n) atomicOr(&shared.valid[c / 32], 1U << c % 32);
   });
@@ -80,11 +88,11 @@ __global__ void __launch_bounds__(kThreads)
     mask_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, StepView rows) {
   auto& shared = shared_memory<MaskShared>();
   const int64_t i = blockIdx.x;
-  const Followed by = followed_by(table, i);
+  open_mask(followed_by(table, i), columns, states[i], shared);
   char* data = static_cast<char*>(const_cast<void*>(rows.data)) + i * rows.row_stride * element_bytes(rows.dtype);
   for (int64_t first = 0; first < rows.columns; first += kMaskedColumns) {
     const int64_t n = std::min(int64_t{kMaskedColumns}, rows.columns - first);
-    set_valid(by, columns, states[i], first, n, shared);
+    set_valid(first, n, shared);
     if (rows.dtype == SIDBEAM_DTYPE_F32) {
       fill_unset(shared, n, -kInfinity, reinterpret_cast<float*>(data) + first);
     } else {
@@ -99,10 +107,10 @@ __global__ void __launch_bounds__(kThreads)
                    int64_t words_per_row) {
   auto& shared = shared_memory<MaskShared>();
   const int64_t i = blockIdx.x;
-  const Followed by = followed_by(table, i);
+  open_mask(followed_by(table, i), columns, states[i], shared);
   for (int64_t first = 0; first < 32 * words_per_row; first += kMaskedColumns) {
     const int64_t n = std::min(int64_t{kMaskedColumns}, 32 * words_per_row - first);
-    set_valid(by, columns, states[i], first, n, shared);
+    set_valid(first, n, shared);
     for (int64_t w = thread_id(); w < n / 32; w += kThreads)
       words[i * words_per_row + first / 32 + w] = shared.valid[w];
   }
