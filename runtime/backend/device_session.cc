@@ -140,6 +140,7 @@ void DeviceSession::hold(int64_t slot, HeldSlot next, void* stream) {
 }
 
 void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) {
+  const DevicePlugin& functions = plugin();  // refuses a forked child, before it could upload a filter
   std::vector<DeviceStart> there;
   std::vector<HeldSlot> held;
   std::vector<int32_t> codes;  // of all prefixes, one after the other
@@ -154,7 +155,7 @@ void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) 
                      copy_of(own)->handle(), start.sampling, device_rules(*start.constraint, own.filter.get())});
     if (start.prefix_length > 0) codes.insert(codes.end(), start.prefix, start.prefix + start.prefix_length);
   }
-  call_plugin(plugin().session_start, handle_, there.data(), count, codes.data(), stream);
+  call_plugin(functions.session_start, handle_, there.data(), count, codes.data(), stream);
   for (size_t i = 0; i < there.size(); ++i) {
     hold(there[i].slot, std::move(held[i]), stream);
     for (int32_t l = 0; l < levels_; ++l) widths_of(there[i].slot)[l] = there[i].widths.at(l);
