@@ -329,7 +329,7 @@ void check_stateless(const Case& c, Tally* tally) {
     const auto draw = [&](uint64_t what) { return mix(seed, 5000 + i, what); };
     const size_t k = draw(1) % constraints.size();
     const std::vector<oracle::Sid>& sids = world.catalogues[k].sids;
-    oracle::Sid prefix = sids[draw(2) % sids.size()];
+    oracle::Sid prefix = sids.empty() ? oracle::Sid{0} : sids[draw(2) % sids.size()];  // the rules may leave none
     prefix.resize(draw(3) % 8 == 0 ? prefix.size() : draw(3) % prefix.size());
     question.which.push_back(static_cast<int32_t>(k));
     question.states.push_back(draw(4) % 9 == 0 ? sidbeam_state{-1}
