@@ -78,8 +78,6 @@ enum {
   SIDBEAM_STRATEGY_NONE = 4
 };
 
-enum { SIDBEAM_DEFAULT_LISTED = 4096 };
-
 /* What is wrong with a slot, or'ed together; 0 is nothing. */
 enum {
   SIDBEAM_SLOT_BAD_ROW = 1, /* "bad row" above: an element or a score */
@@ -116,7 +114,7 @@ typedef struct sidbeam_session_config {
    * the top-k of every start is 1 .. top_k. STOCHASTIC: with TRIE or SORTED. */
   int32_t mode;
   /* On CUDA: the most item rows that a constraint of a slot may list, those it excludes or, with an allow list, those
-   * it leaves; 1 .. 2^24, or 0: SIDBEAM_DEFAULT_LISTED. Each of them takes 24 * (L + 2) bytes per slot there and half
+   * it leaves; 1 .. 2^24, or 0: 4096. Each of them takes 24 * (L + 2) bytes per slot there and half
    * as much pinned memory: at creation where this is given or `constraint` has rules, otherwise by the first start
    * under rules; stats.memory_bytes tells. On the CPU, which reads lists in place, it is checked and otherwise ignored.
    */

@@ -14,7 +14,7 @@ namespace sidbeam {
 namespace {
 
 constexpr int32_t kMaxSlots = 1 << 20;
-constexpr int64_t kMostListed = 1 << 24;
+constexpr int64_t kMostListed = 1 << 24, kDefaultListed = 4096;
 
 const char* name_of(int32_t strategy) {
   constexpr const char* kNames[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
@@ -57,7 +57,7 @@ void check_config(const sidbeam_session_config& config) {
 // 0 on the CPU, where lists are read in place.
 int64_t max_listed_of(const sidbeam_session_config& config) {
   if (config.device_type == SIDBEAM_DEVICE_CPU) return 0;
-  return config.max_listed > 0 ? config.max_listed : int64_t{SIDBEAM_DEFAULT_LISTED};
+  return config.max_listed > 0 ? config.max_listed : kDefaultListed;
 }
 
 SessionShape shape_of(const sidbeam_session& session, const sidbeam_session_config& config) {

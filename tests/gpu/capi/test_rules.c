@@ -3,7 +3,7 @@
 #include "../../capi/rules_rig.h"
 #include "cuda_session.h"
 
-enum { STARTS = 6 };
+enum { STARTS = 6, DEFAULT_LISTED = 4096 };
 
 /* What the beams of slot 0 stand for, on the device. */
 static void list_ordinals(const sidbeam_session* session, int64_t* ordinals) {
@@ -187,7 +187,7 @@ static void room_for_rules_is_taken_once(void) {
   CHECK_INT(memory_of(session), without);
   CHECK_OK(start_under(session, 0, r.excluding, NULL));
   const int64_t with = memory_of(session), live = live_allocations();
-  check_room(with - without, SIDBEAM_DEFAULT_LISTED);
+  check_room(with - without, DEFAULT_LISTED);
   for (int i = 0; i < STARTS; ++i) CHECK_OK(start_under(session, i % SLOTS, i % 3 == 0 ? r.allowing : r.both, NULL));
   CHECK_INT(memory_of(session), with);
   CHECK_INT(live_allocations(), live + 1); /* the filter's bits */
@@ -199,7 +199,7 @@ static void room_for_rules_is_taken_once(void) {
   config.constraint = r.filtered;
   config.max_listed = 0;
   session = make_session(&config);
-  check_room(memory_of(session) - without, SIDBEAM_DEFAULT_LISTED);
+  check_room(memory_of(session) - without, DEFAULT_LISTED);
   sidbeam_session_destroy(session);
   release_all(&r);
   check_nothing_is_left();
