@@ -9,7 +9,8 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
                                                flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
-                                               int32_t log_probs_promised, int32_t mode, sidbeam_error* err) {
+                                               int32_t log_probs_promised, int32_t mode, int64_t max_listed,
+                                               sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
@@ -26,6 +27,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   config.device_id = device_id;
   config.log_probs_promised = log_probs_promised;
   config.mode = mode;
+  config.max_listed = max_listed;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (constraint != NULL) config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backend/device.h"
+#include "backend/filter_copy.h"
 #include "index/attributes/columns.h"
 #include "index/rules/subset.h"
 #include "index/views.h"
@@ -26,6 +27,13 @@ class Constraint : public RefCounted<Constraint> {
   virtual Ref<Upload> find_upload(int32_t device_id, int32_t kinds) const = 0;
   // The same, uploading it first if necessary.
   virtual Ref<Upload> bring_upload(int32_t device_id, int32_t kinds) const = 0;
+  // The bits of its filter on a device, uploading them first if necessary; null where rules() need none.
+  virtual Ref<FilterCopy> bring_filter(int32_t device_id) const = 0;
 };
+
+// A constraint's rules as a device takes them; `filter` is what bring_filter() gave.
+inline DeviceRules device_rules(const Constraint& constraint, const FilterCopy* filter) {
+  return {constraint.rules(), filter != nullptr ? &filter->view() : nullptr, constraint.view().csr_levels};
+}
 
 }  // namespace sidbeam

@@ -34,7 +34,7 @@ static void do_session(void) {
   state.session = flat_session_create(state.runtime, state.constraints[0], i32_of("slots"), i32_of("beams"),
                                       i32_of("strategy"), i32_of("normalization"), i32_of("top_k"), in_i64("offsets"),
                                       in_i32("maps"), in_i64("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0,
-                                      i32_of("log_probs_promised"), i32_of("mode"), &err);
+                                      i32_of("log_probs_promised"), i32_of("mode"), 0, &err);
   succeed("flat_session_create");
   check_beams();
 }

@@ -241,7 +241,7 @@ static void get_items_checks_every_buffer(void) {
 static flat_handle* session_ending(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                    int64_t end_column) {
   return flat_session_create(r->runtime, r->constraint, 1, 4, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0, offsets,
-                             maps, map_codes, end_column, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, &err);
+                             maps, map_codes, end_column, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, 0, &err);
 }
 
 static flat_handle* session_with(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes) {

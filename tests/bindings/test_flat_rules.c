@@ -365,6 +365,14 @@ static void slots_of_one_start_have_rules_of_their_own(void) {
   CHECK_INT(returned(), 6);
 }
 
+static void a_session_is_told_how_many_rows_slots_may_list(void) {
+  rig r = make_rig(1);
+  BAD(flat_session_create(r.runtime, r.constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE,
+                          0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, -1, &err),
+      "config.max_listed is -1, expected 0..16777216");
+  free_rig(&r);
+}
+
 int main(void) {
   static const test_case tests[] = {
       TEST(filters_of_items_and_rows_arrive),
@@ -377,6 +385,7 @@ int main(void) {
       TEST(items_of_a_constraint_are_those_it_allows),
       TEST(caps_arrive),
       TEST(slots_of_one_start_have_rules_of_their_own),
+      TEST(a_session_is_told_how_many_rows_slots_may_list),
   };
   return RUN_TESTS(tests);
 }

@@ -53,6 +53,35 @@ SIDBEAM_HD inline bool item_has(const RepeatsView& repeats, const OrdinalRange& 
   return at < item.hi && repeats.ordinals[at] == ordinal;
 }
 
+// Visits the item rows of one SID that rules allow and earlier(i) does not leave out, one by one, at most `most`; an
+// index without `repeats` (count 0) has no entries to ask about. Returns how many there are or, once they are more than
+// `most`, some number above it.
+template <class Earlier, class Visit>
+SIDBEAM_HD int64_t visit_allowed(const RepeatsView& repeats, const RulesView& rules, const OrdinalRange& rows,
+                                 int64_t most, const Earlier& earlier, const Visit& visit) {
+  uint64_t i = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
+  int64_t found = 0;
+  for (uint64_t row = rows.lo; row < rows.hi && found <= most; ++row) {
+    const bool repeated = i < repeats.count && repeats.rows[i] == row;
+    const uint64_t repeat = i;
+    i += repeated ? 1 : 0;
+    if (!rules.allows(rules.rows, row) || (repeated && earlier(repeat))) continue;
+    if (found < most) visit(row);
+    ++found;
+  }
+  return found;
+}
+
+// Whether the item of entry i of the repeats has an allowed row at this ordinal.
+SIDBEAM_HD inline bool has_allowed_row(const IndexView& index, const RepeatsView& repeats, const RulesView& rules,
+                                       uint64_t i, uint64_t ordinal) {
+  const OrdinalRange rows = item_rows(index, ordinal);
+  uint64_t at = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
+  for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)
+    if (repeats.items[at] == repeats.items[i] && rules.allows(rules.rows, repeats.rows[at])) return true;
+  return false;
+}
+
 // A set of at most `most` ordinals, sized once.
 class OrdinalSet {
  public:
@@ -112,7 +141,8 @@ class ItemList {
   // With repeats only distinct items, as far as they are no items of `earlier`, where the ordinal is then put.
   void append(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if (ordinal < 0) return;
-    if (rules_ != nullptr || cap_ != nullptr) return append_each(index, repeats, earlier, ordinal);
+    if (cap_ != nullptr) return append_capped(index, repeats, earlier, ordinal);
+    if (rules_ != nullptr) return append_allowed(index, repeats, earlier, ordinal);
     if (repeats != nullptr) return append_distinct(index, *repeats, earlier, ordinal);
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
     write(all.lo, std::min(static_cast<int64_t>(all.hi - all.lo), room()));
@@ -132,8 +162,18 @@ class ItemList {
         }));
     earlier.insert(ordinal);
   }
-  // Row by row, since any of them may be forbidden, or left out by the cap.
-  void append_each(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
+  // Row by row, since any of them may be forbidden.
+  void append_allowed(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
+    if (repeats != nullptr && earlier.contains(ordinal)) return;
+    int64_t written = 0;
+    finish(visit_allowed(
+        repeats != nullptr ? *repeats : RepeatsView(), *rules_, item_rows(index, static_cast<uint64_t>(ordinal)),
+        room(), [&](uint64_t i) { return was_listed(index, *repeats, earlier, i); },
+        [&](uint64_t row) { write(row, 1, written++); }));
+    if (repeats != nullptr) earlier.insert(ordinal);
+  }
+  // Row by row, since the cap may leave out any of them.
+  void append_capped(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if ((full() && truncated_) || (repeats != nullptr && earlier.contains(ordinal))) return;
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
     const uint64_t count = repeats != nullptr ? repeats->count : 0;
@@ -153,28 +193,23 @@ class ItemList {
   }
   bool allows(uint64_t row) const { return rules_ == nullptr || rules_->allows(rules_->rows, row); }
   bool leaves_out(uint64_t row) {
-    const bool out = cap_ != nullptr && cap_->leaves_out(row);
+    const bool out = cap_->leaves_out(row);
     capped_ = capped_ || out;
     return out;
   }
   void list(uint64_t row, int64_t after) {
-    if (cap_ != nullptr) cap_->list(row);
+    cap_->list(row);
     write(row, 1, after);
   }
   // Whether rows beyond those of a SID that fit may tell that the cap leaves something out of a list that is not full.
-  bool may_cap(int64_t most) const {
-    return cap_ != nullptr && !capped_ && (limits_.total == 0 || count_ + most < limits_.total);
-  }
+  bool may_cap(int64_t most) const { return !capped_ && (limits_.total == 0 || count_ + most < limits_.total); }
   // Whether the item of a repeat has an allowed row at one of the earlier ordinals.
   bool was_listed(const IndexView& index, const RepeatsView& repeats, const OrdinalSet& earlier, uint64_t i) const {
     if (rules_ == nullptr) return earlier.meets(repeats, i);
     const OrdinalRange item = ordinals_of_repeat(repeats, i);
     for (uint64_t k = item.lo; k < item.hi; ++k) {
       if (!earlier.contains(static_cast<int64_t>(repeats.ordinals[k]))) continue;
-      const OrdinalRange rows = item_rows(index, repeats.ordinals[k]);
-      uint64_t at = first_where(0, repeats.count, [&](uint64_t j) { return repeats.rows[j] >= rows.lo; });
-      for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)
-        if (repeats.items[at] == repeats.items[i] && rules_->allows(rules_->rows, repeats.rows[at])) return true;
+      if (has_allowed_row(index, repeats, *rules_, i, repeats.ordinals[k])) return true;
     }
     return false;
   }

@@ -2420,7 +2420,8 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
                                                flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
-                                               int32_t log_probs_promised, int32_t mode, sidbeam_error* err) {
+                                               int32_t log_probs_promised, int32_t mode, int64_t max_listed,
+                                               sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
@@ -2437,6 +2438,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   config.device_id = device_id;
   config.log_probs_promised = log_probs_promised;
   config.mode = mode;
+  config.max_listed = max_listed;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (constraint != NULL) config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
@@ -9403,7 +9405,7 @@ long long _wrap_flat_index_find_item_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -9419,7 +9421,8 @@ flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swi
   int32_t arg13 ;
   int32_t arg14 ;
   int32_t arg15 ;
-  sidbeam_error *arg16 = (sidbeam_error *) 0 ;
+  int64_t arg16 ;
+  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -9451,11 +9454,12 @@ flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swi
   arg13 = (int32_t)_swig_go_12; 
   arg14 = (int32_t)_swig_go_13; 
   arg15 = (int32_t)_swig_go_14; 
+  arg16 = (int64_t)_swig_go_15; 
   {
-    arg16 = (sidbeam_error*)_swig_go_15.array; 
+    arg17 = (sidbeam_error*)_swig_go_16.array; 
   }
   
-  result = (flat_handle *)flat_session_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16);
+  result = (flat_handle *)flat_session_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17);
   {
     _swig_go_result = result; 
   }

@@ -54,6 +54,7 @@ class Session(Handle):
     - ``mode``: "search"; "sample": a beam is a draw, independent of the others; "stochastic": the beams are drawn
       without replacement (stochastic beam search). P is the law of ``normalization``.
     - ``log_probs_promised``: promises that logits of "none" never exceed 0; rows that cannot matter are then skipped.
+    - ``max_listed``: on CUDA the most item rows that a slot's rules may list, excluded or allowed; 0: 4096.
 
     All memory is taken here: a step allocates nothing in the library. Raises :class:`InvalidArgument`,
     :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
@@ -74,6 +75,7 @@ class Session(Handle):
         device: Any = None,
         log_probs_promised: bool = False,
         mode: Union[Mode, str] = Mode.SEARCH,
+        max_listed: int = 0,
         runtime: Optional[Runtime] = None,
     ) -> None:
         held = constraint_of(constraint)
@@ -95,6 +97,7 @@ class Session(Handle):
             *self._device,
             flag(log_probs_promised, "log_probs_promised"),
             member(Mode, mode),
+            max_listed,
         )
         self._under = Under(constraint, slots)
 

@@ -134,6 +134,8 @@ class RulesTest {
   @Test
   void whatIsWrongIsNamed() {
     try (Index index = attributed()) {
+      refused(Status.INVALID_ARGUMENT, "max_listed is -1, expected 0..16777216",
+          () -> new Session(new SessionConfig(index).maxListed(-1)));
       refused(Status.INVALID_ARGUMENT, "filter: at byte 6", () -> Filter.parse(index, "price<"));
       refused(Status.INVALID_ARGUMENT, "column 'colour' is not there, expected one of 'in_stock', 'price'",
           () -> Filter.parse(index, "colour=1"));
