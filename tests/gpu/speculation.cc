@@ -53,8 +53,7 @@ void compare(const Case& c, const gpu::DevicePlace& there, Tally* tally) {
 void expect_all_accepted(const Options& options, int32_t mode, const char* name) {
   const gpu::DevicePlace there(0);
   for (int64_t i = 0; i < options.cases; ++i) {
-    Case c = speculation::accepted_case(static_cast<uint64_t>(options.seed + i), mode);
-    c.rules.clear();
+    const Case c = speculation::accepted_case(static_cast<uint64_t>(options.seed + i), mode);
     sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
     speculation::speculative(c, speculation::make_world(c, there), stats);
     expect(stats.accepted_levels == stats.drafted_levels, name, ", seed ", options.seed + i, ": ",
@@ -71,8 +70,6 @@ void compare_cases(const Options& options, int32_t mode, const char* name) {
     emulator_set_seed(seed);
 #endif
     Case c = speculation::random_case(seed + (static_cast<uint64_t>(mode) << 32), mode);
-    c.rules.clear();
-    c.other_rules.clear();
     c.given_lse = c.given_lse || seed % 2 == 0;
     // The sessions' own steps by a graph each, or all on the default stream, which cannot be captured.
     const bool captured = seed % 3 == 0, default_stream = seed % 3 == 1;
