@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "beams.h"
 
-#include "items.h"
 #include "search_input.h"
 
 namespace cli {
 
 void find_items(const sidbeam_index* index, const sidbeam_constraint* constraint, int32_t id_type, bool distinct,
-                std::vector<Beam>& beams) {
+                const Cap& cap, Found& found) {
   std::vector<int64_t> ordinals;
-  for (const Beam& beam : beams) ordinals.push_back(beam.ordinal);
-  std::vector<std::vector<std::string>> items = items_of(index, constraint, id_type, ordinals, distinct);
-  for (size_t m = 0; m < beams.size(); ++m) beams[m].items = std::move(items[m]);
+  for (const Beam& beam : found.beams) ordinals.push_back(beam.ordinal);
+  bool came_short = false;
+  std::vector<std::vector<std::string>> items =
+      items_of(index, constraint, id_type, ordinals, distinct, cap, &came_short);
+  for (size_t m = 0; m < found.beams.size(); ++m) found.beams[m].items = std::move(items[m]);
+  if (cap.most > 0) found.came_short = came_short;
 }
 
 Allowed allowed_of(const sidbeam_constraint* constraint) {
@@ -37,6 +39,7 @@ Json found_json(const Found& found) {
     json.add("unknown_excluded", found.allowed->unknown_excluded);
     json.add("unknown_allowed", found.allowed->unknown_allowed);
   }
+  if (found.came_short) json.add("came_short", *found.came_short);
   return json;
 }
 
@@ -66,7 +69,8 @@ std::string found_table(const Found& found) {
                           beam.ordinal < 0 ? "none" : with_commas(beam.ordinal), join(beam.sid), items});
   }
   return "request " + std::to_string(found.number) + ": " + std::to_string(found.beams.size()) + " live" +
-         (found.bad_row ? ", error bad_row" : "") + (found.speculation ? speculation_text(*found.speculation) : "") +
+         (found.bad_row ? ", error bad_row" : "") + (found.came_short.value_or(false) ? ", came short" : "") +
+         (found.speculation ? speculation_text(*found.speculation) : "") +
          (found.allowed ? allowed_text(*found.allowed) : "") + "\n" + (found.beams.empty() ? "" : table.text());
 }
 

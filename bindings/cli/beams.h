@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "abi.h"
+#include "items.h"
 #include "json.h"
 
 namespace cli {
@@ -35,13 +36,14 @@ struct Found {
   bool bad_row;
   std::vector<Beam> beams;
   std::optional<Speculation> speculation = {};
+  std::optional<bool> came_short = {};  // whether a cap left items out, where there is one
   std::optional<Allowed> allowed = {};  // where there are rules
 };
 
 // Fills in the beams' items that the constraint allows, all if it is nullptr; distinct: each with the best of the beams
 // that have it.
 void find_items(const sidbeam_index* index, const sidbeam_constraint* constraint, int32_t id_type, bool distinct,
-                std::vector<Beam>& beams);
+                const Cap& cap, Found& found);
 // What a constraint with rules leaves.
 Allowed allowed_of(const sidbeam_constraint* constraint);
 Json found_json(const Found& found);

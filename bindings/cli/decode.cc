@@ -18,6 +18,7 @@ struct Options {
   std::string widths;
   int32_t beams = 0, top_k = 0;
   double inverse_temperature = 1.0;
+  Cap cap;
 };
 
 // Checks what the library would refuse, or not notice, in terms of the options.
@@ -104,7 +105,7 @@ class Decoder {
       }
       const sidbeam_constraint* constraint = constraints[static_cast<size_t>(slot)].get();
       if (rules_->given()) request.allowed = allowed_of(constraint);
-      find_items(input_.index.get(), constraint, input_.info.id_type, o_.search.distinct, request.beams);
+      find_items(input_.index.get(), constraint, input_.info.id_type, o_.search.distinct, o_.cap, request);
       requests.push_back(std::move(request));
     }
     return requests;
@@ -144,6 +145,7 @@ void add_decode(Command program) {
                      {"full", "level", "valid", "none"});
   command.add_option("--beams", o->beams, "M, beams of a request").required().between(1, SIDBEAM_MAX_BEAMS);
   add_widths(command, o->widths);
+  add_cap(command, o->cap);
   command.add_option("--top-k", o->top_k, "codes that sorted_topk and hash_final look up a beam; default: M")
       .between(1, SIDBEAM_MAX_CODES);
   command.add_option("--inverse-temperature", o->inverse_temperature, "logits are multiplied by it")

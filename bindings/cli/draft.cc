@@ -121,7 +121,7 @@ class Drafts {
       const int32_t* sid = result.sids + at * result.levels;
       found.beams.push_back({{sid, sid + result.levels}, result.ordinals[at], result.scores[at], {}});
     }
-    find_items(index_.get(), nullptr, info_.id_type, o_.distinct, found.beams);
+    find_items(index_.get(), nullptr, info_.id_type, o_.distinct, {}, found);
     return found;
   }
 

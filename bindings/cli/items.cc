@@ -25,20 +25,38 @@ void each_item(const sidbeam_index* index, int32_t id_type, int64_t lo, int64_t 
   }
 }
 
+namespace {
+
+Constraint constrain(const sidbeam_index* index) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = const_cast<sidbeam_index*>(index);  // counted
+  sidbeam_constraint* constraint = nullptr;
+  call(sidbeam_constraint_create, &config, &constraint);
+  return Constraint(constraint);
+}
+
+}  // namespace
+
 std::vector<std::vector<std::string>> items_of(const sidbeam_index* index, const sidbeam_constraint* constraint,
-                                               int32_t id_type, const std::vector<int64_t>& ordinals, bool distinct) {
+                                               int32_t id_type, const std::vector<int64_t>& ordinals, bool distinct,
+                                               const Cap& cap, bool* came_short) {
   const auto count = static_cast<int64_t>(ordinals.size());
   std::vector<int64_t> offsets(ordinals.size() + 1), rows;
-  const auto list = [&](int64_t limit, int64_t* to) {
-    if (constraint == nullptr)
-      return call(sidbeam_index_items, index, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(),
-                  nullptr);
-    call(sidbeam_constraint_items, constraint, ordinals.data(), count, 0, limit, distinct ? 1 : 0, to, offsets.data(),
-         nullptr);
+  const Constraint whole = constraint == nullptr ? constrain(index) : Constraint();
+  sidbeam_item_limits limits = SIDBEAM_ITEM_LIMITS_INIT;
+  limits.distinct = distinct ? 1 : 0;
+  limits.cap_attribute = cap.most > 0 ? cap.attribute.c_str() : nullptr;
+  limits.cap = cap.most;
+  int32_t short_flag = 0;
+  const auto list = [&](int64_t limit, int64_t* to, int32_t* flag) {
+    limits.limit = limit;
+    call(sidbeam_constraint_items, constraint == nullptr ? whole.get() : constraint, ordinals.data(), count, &limits,
+         to, offsets.data(), nullptr, flag);
   };
-  list(0, nullptr);
+  list(0, nullptr, &short_flag);
+  if (came_short != nullptr) *came_short = short_flag != 0;
   rows.resize(static_cast<size_t>(offsets.back()));
-  if (!rows.empty()) list(offsets.back(), rows.data());
+  if (!rows.empty()) list(offsets.back(), rows.data(), nullptr);
   std::vector<std::vector<std::string>> items(ordinals.size());
   for (size_t i = 0; i < items.size(); ++i) {
     for (auto at = static_cast<size_t>(offsets[i]), end = at; at < static_cast<size_t>(offsets[i + 1]); at = end) {

@@ -224,7 +224,7 @@ class Runs {
       if (!taken.found.bad_row) throw Failure(prompt.place + ": " + failure.what());
     }
     if (rules_.given()) taken.found.allowed = allowed_of(constraint.get());
-    find_items(index_, constraint.get(), info_.id_type, o_.distinct, taken.found.beams);
+    find_items(index_, constraint.get(), info_.id_type, o_.distinct, o_.cap, taken.found);
     return o_.json ? found_json(taken.found).text() : found_table(taken.found);
   }
 

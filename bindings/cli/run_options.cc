@@ -44,6 +44,7 @@ void add_run(Command program) {
   command.add_option("--beams", o->beams, "M, beams of a request").required().between(1, SIDBEAM_MAX_BEAMS);
   add_widths(command, o->widths);
   add_distinct(command, o->distinct);
+  add_cap(command, o->cap);
   add_vocabulary_options(command, o->vocabulary);
   command.add_option("--group", o->group, "tokens per position, whose embeddings are summed; a SID then is a position")
       .between(1, SIDBEAM_MAX_LEVELS)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "items.h"
 #include "rules.h"
 #include "vocabulary.h"
 
@@ -20,6 +21,7 @@ struct RunOptions {
   int32_t beams = 0, group = 1, threads = 0, draft_beams = 0, top_k = 0;
   int64_t seed = 0;
   bool distinct = false, json = false;
+  Cap cap;
 };
 
 inline const std::vector<std::string> kWeights = {"stored", "f32", "f16", "bf16", "int8"};

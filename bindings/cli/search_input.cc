@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "commands.h"
 #include "options.h"
@@ -206,6 +207,16 @@ std::vector<int32_t> parse_widths(const std::string& text, int32_t beams, int32_
 
 void add_distinct(Command command, bool& distinct) {
   command.add_flag("--distinct", distinct, "list an item with several SIDs once, with the best of them");
+}
+
+void add_cap(Command command, Cap& cap) {
+  const Option most =
+      command.add_option("--cap", cap.most, "list at most so many items per value of --cap-by, best first")
+          .between(1, std::numeric_limits<int64_t>::max());
+  const Option by =
+      command.add_option("--cap-by", cap.attribute, "attribute of the index, say brand").type_name("NAME");
+  most.needs(by);
+  by.needs(most);
 }
 
 int32_t normalization_of(const std::string& name) { return value_of(kNormalizations, name); }

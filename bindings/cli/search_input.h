@@ -9,6 +9,7 @@
 
 #include "abi.h"
 #include "command_line.h"
+#include "items.h"
 #include "npy.h"
 
 namespace cli {
@@ -57,6 +58,8 @@ void add_widths(Command command, std::string& widths);
 std::vector<int32_t> parse_widths(const std::string& text, int32_t beams, int32_t levels);
 // --distinct: which items are shown.
 void add_distinct(Command command, bool& distinct);
+// --cap and --cap-by: how many items of a value are shown.
+void add_cap(Command command, Cap& cap);
 // "o0,o1,..", one per level; an empty text: all 0.
 std::vector<int64_t> parse_offsets(const std::string& text, const sidbeam_index_info& info);
 int32_t normalization_of(const std::string& name);  // SIDBEAM_NORMALIZE_*

@@ -96,19 +96,27 @@ static inline void flat_constraint_get_info(flat_handle* constraint, flat_out_i6
   fl_drop_user(constraint);
 }
 
-/* flat_index_items of the rows that the constraint allows. */
+/* The item rows of a list of ordinals that the constraint allows: item_rows [limit], or none for the sizes alone;
+ * offsets [ordinals + 1]; truncated [1], came_short [1]. cap_attribute "": none. */
 static inline void flat_constraint_items(flat_handle* constraint, flat_in_i64 ordinals, int64_t limit_per_sid,
-                                         int64_t limit, int32_t distinct, flat_out_i64 item_rows, flat_out_i64 offsets,
-                                         flat_out_i32 truncated, sidbeam_error* err) {
+                                         int64_t limit, int32_t distinct, const char* cap_attribute, int64_t cap,
+                                         flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
+                                         flat_out_i32 came_short, sidbeam_error* err) {
+  sidbeam_item_limits limits = SIDBEAM_ITEM_LIMITS_INIT;
   void* object;
   fl_clear(err);
   if (!FLAT_NEED(err, item_rows, limit) || !FLAT_GIVEN(err, offsets, ordinals.count + 1) ||
-      !FLAT_NEED(err, truncated, 1))
+      !FLAT_NEED(err, truncated, 1) || !FLAT_NEED(err, came_short, 1))
     return;
   object = fl_share(constraint, FLAT_CONSTRAINT, err);
   if (object == NULL) return;
-  (void)!sidbeam_constraint_items((sidbeam_constraint*)object, ordinals.data, ordinals.count, limit_per_sid, limit,
-                                  distinct, item_rows.data, offsets.data, truncated.data, err);
+  limits.limit_per_sid = limit_per_sid;
+  limits.limit = limit;
+  limits.distinct = distinct;
+  if (cap_attribute != NULL && *cap_attribute) limits.cap_attribute = cap_attribute;
+  limits.cap = cap;
+  (void)!sidbeam_constraint_items((sidbeam_constraint*)object, ordinals.data, ordinals.count, &limits, item_rows.data,
+                                  offsets.data, truncated.data, came_short.data, err);
   fl_drop_user(constraint);
 }
 

@@ -9,7 +9,8 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
                                                flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
-                                               int32_t log_probs_promised, int32_t mode, sidbeam_error* err) {
+                                               int32_t log_probs_promised, int32_t mode, int64_t max_listed,
+                                               sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
@@ -26,6 +27,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   config.device_id = device_id;
   config.log_probs_promised = log_probs_promised;
   config.mode = mode;
+  config.max_listed = max_listed;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (constraint != NULL) config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
@@ -237,18 +239,21 @@ static inline void flat_session_fetch(flat_handle* session, flat_out_i64 out, in
 /* 1 if the arrays of sidbeam_items are long enough for `count` slots. */
 static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_t limit, flat_out_i64 ordinals,
                                flat_out_i32 sids, flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
-                               flat_out_i32 truncated, sidbeam_error* err) {
+                               flat_out_i32 truncated, flat_out_i32 came_short, sidbeam_error* err) {
   const int64_t beams_all = fl_product(count, beams->beams);
   return FLAT_NEED(err, ordinals, beams_all) && FLAT_NEED(err, sids, fl_product(beams_all, beams->levels)) &&
          FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, item_rows, fl_product(count, limit)) &&
-         FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count);
+         FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count) &&
+         FLAT_NEED(err, came_short, count);
 }
 
-/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S. */
+/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S; cap_attribute "":
+ * none. */
 static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t limit_per_sid,
-                                          int64_t limit, int32_t distinct, flat_out_i64 ordinals, flat_out_i32 sids,
-                                          flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
-                                          flat_out_i32 truncated, int64_t stream, sidbeam_error* err) {
+                                          int64_t limit, int32_t distinct, const char* cap_attribute, int64_t cap,
+                                          flat_out_i64 ordinals, flat_out_i32 sids, flat_out_i32 lengths,
+                                          flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
+                                          flat_out_i32 came_short, int64_t stream, sidbeam_error* err) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   void* object;
@@ -265,10 +270,13 @@ static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slot
   items.item_rows = item_rows.data;
   items.offsets = offsets.data;
   items.truncated = truncated.data;
+  if (cap_attribute != NULL && *cap_attribute) items.cap_attribute = cap_attribute;
+  items.cap = cap;
+  items.came_short = came_short.data;
   items.stream = (void*)(intptr_t)stream;
   if (sidbeam_session_get_beams((sidbeam_session*)object, &beams, err) == SIDBEAM_OK &&
       fl_items_fit(&beams, fl_slots_named(&beams, slots, count), limit, ordinals, sids, lengths, item_rows, offsets,
-                   truncated, err))
+                   truncated, came_short, err))
     (void)!sidbeam_session_get_items((sidbeam_session*)object, slots.data, count, &items, err);
   fl_leave(session);
 }

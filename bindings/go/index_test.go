@@ -89,14 +89,14 @@ func TestItemRowsOf(t *testing.T) {
 		{sidbeam.ItemLimits{Total: 3}, []int64{2, 3, 0}, []int64{0, 2, 2, 3}, true},
 		{sidbeam.ItemLimits{PerSID: 1}, []int64{2, 0}, []int64{0, 1, 1, 2}, true},
 	} {
-		rows, offsets, truncated, err := index.ItemRowsOf([]int64{1, -1, 0}, c.limits)
+		got, err := index.ItemRowsOf([]int64{1, -1, 0}, c.limits)
 		must(t, err)
-		if !reflect.DeepEqual(rows, c.rows) || !reflect.DeepEqual(offsets, c.offsets) || truncated != c.truncated {
-			t.Errorf("%+v: expected %v %v %v, got %v %v %v", c.limits, c.rows, c.offsets, c.truncated, rows, offsets,
-				truncated)
+		if want := (sidbeam.ItemLists{Rows: c.rows, Offsets: c.offsets, Truncated: c.truncated}); !reflect.DeepEqual(got,
+			want) {
+			t.Errorf("%+v: expected %+v, got %+v", c.limits, want, got)
 		}
 	}
-	_, _, _, err = index.ItemRowsOf([]int64{2}, sidbeam.ItemLimits{})
+	_, err = index.ItemRowsOf([]int64{2}, sidbeam.ItemLimits{})
 	fails(t, err, sidbeam.InvalidArgument, "ordinals[0] is 2, expected -1..1")
 }
 

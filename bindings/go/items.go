@@ -11,15 +11,21 @@ import (
 // Items are buffers for what beams stand for, N slots of them; a nil one is not filled. A beam has an ordinal once its
 // SID is complete and in the index. Without ItemRows, Offsets and Truncated tell what they would be.
 type Items struct {
-	LimitPerSID int     // most item rows of one SID; 0: no limit
-	Limit       int     // most item rows of a slot, and the stride of ItemRows; 0: no limit, only without ItemRows
-	Distinct    bool    // an item that several SIDs have is listed once, with the best of them; limits cut the rest
-	Ordinals    []int64 // [N, M]; -1 none
-	SIDs        []int32 // [N, M, L] codes so far, -1 beyond the length
-	Lengths     []int32 // [N, M] codes so far; 0 dead
-	ItemRows    []int64 // [N, Limit] by beam, then priority
-	Offsets     []int64 // [N, M+1] beam m has ItemRows[Offsets[m] .. Offsets[m+1]) of its slot; needed with ItemRows
-	Truncated   []int32 // [N] 1 where a limit left item rows out
+	LimitPerSID int  // most item rows of one SID; 0: no limit
+	Limit       int  // most item rows of a slot, and the stride of ItemRows; 0: no limit, only without ItemRows
+	Distinct    bool // an item that several SIDs have is listed once, with the best of them; limits cut the rest
+	// At most Cap item rows of a slot per value of the attribute CapBy of its index, best first: say 2 of a "brand".
+	// Null is no value, and of a list each string counts. Rules are inside the search; this is after it, and makes room
+	// for what comes later, so that a list may come short. 0 and "": no cap. On the CPU.
+	Cap       int
+	CapBy     string
+	Ordinals  []int64 // [N, M]; -1 none
+	SIDs      []int32 // [N, M, L] codes so far, -1 beyond the length
+	Lengths   []int32 // [N, M] codes so far; 0 dead
+	ItemRows  []int64 // [N, Limit] by beam, then priority
+	Offsets   []int64 // [N, M+1] beam m has ItemRows[Offsets[m] .. Offsets[m+1]) of its slot; needed with ItemRows
+	Truncated []int32 // [N] 1 where a limit left item rows out (that the cap would have listed)
+	CameShort []int32 // [N] 1 where the cap left item rows out and there are fewer than Limit: more beams may find more
 
 	beams int
 }
@@ -35,6 +41,7 @@ func (s *Session) NewItems(slots, limit int) *Items {
 		ItemRows:  make([]int64, slots*limit),
 		Offsets:   make([]int64, beams+slots),
 		Truncated: make([]int32, slots),
+		CameShort: make([]int32, slots),
 		beams:     s.beams,
 	}
 }
@@ -46,7 +53,8 @@ func (t *Items) RowsOf(i, m int) []int64 {
 }
 
 // Items fills buffers for slots (nil: all) of a CPU session, at any level. An idle slot has only dead beams.
-// Errors: InvalidArgument (a slot out of range, a buffer too short).
+// Errors: InvalidArgument (a slot out of range, a buffer too short, a cap by an attribute that the index of a slot has
+// not, or of floats).
 func (s *Session) Items(slots []int32, items *Items) error { return s.ItemsOn(slots, items, 0) }
 
 // ItemsOn is Items on a CUDA stream (cudaStream_t), with buffers on the device: see DeviceSlice.
@@ -58,8 +66,8 @@ func (s *Session) ItemsOn(slots []int32, items *Items, stream uintptr) error {
 	items.beams = s.beams
 	f := newFailure()
 	native.Flat_session_get_items(s.handle.raw(), slots, int64(count), int64(items.LimitPerSID), int64(items.Limit),
-		flag(items.Distinct), items.Ordinals, items.SIDs, items.Lengths, items.ItemRows, items.Offsets,
-		items.Truncated, int64(stream), f.bytes())
+		flag(items.Distinct), items.CapBy, int64(items.Cap), items.Ordinals, items.SIDs, items.Lengths, items.ItemRows,
+		items.Offsets, items.Truncated, items.CameShort, int64(stream), f.bytes())
 	runtime.KeepAlive(s)
 	return f.done()
 }

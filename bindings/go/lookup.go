@@ -106,39 +106,55 @@ func (x *Index) ItemRows(ordinal int64) (lo, hi int64, err error) {
 	return numbers[0], numbers[1], f.done()
 }
 
-// ItemLimits say how much of a list of item rows is wanted.
+// ItemLimits say how much of a list of item rows is wanted: a row is listed unless Distinct leaves it out, or else the
+// cap, or else a limit.
 type ItemLimits struct {
 	PerSID   int  // most item rows of one SID; 0: no limit
 	Total    int  // most item rows of all; 0: no limit
-	Distinct bool // an item that several SIDs have is listed once, with the first of them; limits cut the rest
+	Distinct bool // an item that several SIDs have is listed once, with the first of them
+	// At most Cap item rows per value of the attribute CapBy, as in Items. 0 and "": no cap.
+	Cap   int
+	CapBy string
 }
 
-// ItemRowsOf gives the item rows of a list of ordinals in their order, say of a Result; -1 has none. Ordinal i has
-// rows[offsets[i]:offsets[i+1]]; truncated tells whether a limit left rows out.
-func (x *Index) ItemRowsOf(ordinals []int64, limits ItemLimits) (rows, offsets []int64, truncated bool, err error) {
-	return itemRowsOf(ordinals, limits, func(total int64, rows, offsets []int64, cut []int32, f *failure) {
-		native.Flat_index_items(x.handle.raw(), ordinals, int64(limits.PerSID), total, flag(limits.Distinct), rows,
-			offsets, cut, f.bytes())
-		runtime.KeepAlive(x)
-	})
+// ItemLists are the item rows of N ordinals: ordinal i has Rows[Offsets[i]:Offsets[i+1]].
+type ItemLists struct {
+	Rows, Offsets []int64
+	Truncated     bool // a limit left rows out (that the cap would have listed)
+	CameShort     bool // the cap left rows out and there are fewer than Total: more beams may find more
 }
 
-func itemRowsOf(ordinals []int64, limits ItemLimits,
-	items func(total int64, rows, offsets []int64, cut []int32, f *failure)) (rows, offsets []int64, _ bool, err error) {
-	offsets = make([]int64, len(ordinals)+1)
-	var cut [1]int32
-	read := func(rows []int64, total int64) error {
+// ItemRowsOf gives the item rows of a list of ordinals in their order, say of a Result; -1 has none. Errors:
+// InvalidArgument (an ordinal out of range, a limit below 0, a cap by an attribute that there is not, or of floats).
+func (x *Index) ItemRowsOf(ordinals []int64, limits ItemLimits) (ItemLists, error) {
+	constraint, err := x.constraint()
+	if err != nil {
+		return ItemLists{}, err
+	}
+	return constraint.ItemRowsOf(ordinals, limits)
+}
+
+// ItemRowsOf is [Index.ItemRowsOf] of the rows that the rules allow, say of a Result of a request under them.
+func (c *Constraint) ItemRowsOf(ordinals []int64, limits ItemLimits) (ItemLists, error) {
+	lists := ItemLists{Offsets: make([]int64, len(ordinals)+1)}
+	var truncated, cameShort [1]int32
+	read := func(rows []int64, total int64, cameShort []int32) error {
 		f := newFailure()
-		items(total, rows, offsets, cut[:], f)
+		native.Flat_constraint_items(c.handle.raw(), ordinals, int64(limits.PerSID), total, flag(limits.Distinct),
+			limits.CapBy, int64(limits.Cap), rows, lists.Offsets, truncated[:], cameShort, f.bytes())
+		runtime.KeepAlive(c)
 		return f.done()
 	}
-	if err = read(nil, int64(limits.Total)); err != nil { // how many there are
-		return nil, nil, false, err
+	if err := read(nil, int64(limits.Total), cameShort[:]); err != nil { // how many there are
+		return ItemLists{}, err
 	}
-	if rows = make([]int64, offsets[len(ordinals)]); len(rows) > 0 {
-		err = read(rows, int64(len(rows)))
+	if lists.Rows = make([]int64, lists.Offsets[len(ordinals)]); len(lists.Rows) > 0 {
+		if err := read(lists.Rows, int64(len(lists.Rows)), nil); err != nil { // of a list that is full
+			return ItemLists{}, err
+		}
 	}
-	return rows, offsets, cut[0] != 0, err
+	lists.Truncated, lists.CameShort = truncated[0] != 0, cameShort[0] != 0
+	return lists, nil
 }
 
 // ItemOrdinals gives the ordinals that item rows belong to: [N].

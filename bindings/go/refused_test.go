@@ -60,6 +60,7 @@ func TestBadSessions(t *testing.T) {
 		{sidbeam.SessionConfig{Constraint: index, Beams: 1<<32 + 2}, sidbeam.InvalidArgument, "beams is 2147483647"},
 		{sidbeam.SessionConfig{Constraint: index, Slots: math.MinInt64}, sidbeam.InvalidArgument, "slots is -2147483648"},
 		{sidbeam.SessionConfig{Constraint: index, Strategy: 9}, sidbeam.InvalidArgument, "strategy is 9"},
+		{sidbeam.SessionConfig{Constraint: index, MaxListed: -1}, sidbeam.InvalidArgument, "max_listed is -1"},
 		{sidbeam.SessionConfig{Constraint: index, Strategy: sidbeam.StrategySorted}, sidbeam.MissingSection,
 			"constraint has no columns, expected an index built with kinds sorted"},
 		{sidbeam.SessionConfig{Constraint: index, Vocabulary: &sidbeam.Vocabulary{Offsets: []int64{1}}},

@@ -57,14 +57,3 @@ func (c *Constraint) Exclude(items ItemList) (*Constraint, error) {
 	}
 	return &Constraint{newHandle(box)}, nil
 }
-
-// ItemRowsOf is [Index.ItemRowsOf] of the rows that the rules allow, say of a Result of a request under them.
-func (c *Constraint) ItemRowsOf(
-	ordinals []int64, limits ItemLimits,
-) (rows, offsets []int64, truncated bool, err error) {
-	return itemRowsOf(ordinals, limits, func(total int64, rows, offsets []int64, cut []int32, f *failure) {
-		native.Flat_constraint_items(c.handle.raw(), ordinals, int64(limits.PerSID), total, flag(limits.Distinct), rows,
-			offsets, cut, f.bytes())
-		runtime.KeepAlive(c)
-	})
-}

@@ -298,10 +298,10 @@ func TestSlotsHaveRulesOfTheirOwn(t *testing.T) {
 		info.UnknownAllowed != 0 {
 		t.Errorf("%+v", info)
 	}
-	rows, offsets, truncated, err := under.ItemRowsOf([]int64{0, 1, 4}, sidbeam.ItemLimits{})
+	lists, err := under.ItemRowsOf([]int64{0, 1, 4}, sidbeam.ItemLimits{})
 	must(t, err)
-	if !reflect.DeepEqual(rows, []int64{2, 5}) || !reflect.DeepEqual(offsets, []int64{0, 0, 1, 2}) || truncated {
-		t.Errorf("%v, %v, %v", rows, offsets, truncated)
+	if !reflect.DeepEqual(lists, sidbeam.ItemLists{Rows: []int64{2, 5}, Offsets: []int64{0, 0, 1, 2}}) {
+		t.Errorf("%+v", lists)
 	}
 }
 
@@ -311,13 +311,15 @@ func TestRequestsHaveRulesOfTheirOwn(t *testing.T) {
 	runner := newRunner(t, config)
 	request := history
 	whole := run(t, runner, request)
-	seen, _, _, err := index.ItemRowsOf(whole.Ordinals, sidbeam.ItemLimits{})
+	listed, err := index.ItemRowsOf(whole.Ordinals, sidbeam.ItemLimits{})
 	must(t, err)
+	seen := listed.Rows
 	constraint := ruled(t, index, sidbeam.Rules{Excluded: &sidbeam.ItemList{Rows: seen}})
 	request.Constraint = constraint
 	left := run(t, runner, request)
-	rows, _, _, err := constraint.ItemRowsOf(append(left.Ordinals, whole.Ordinals...), sidbeam.ItemLimits{})
+	listed, err = constraint.ItemRowsOf(append(left.Ordinals, whole.Ordinals...), sidbeam.ItemLimits{})
 	must(t, err)
+	rows := listed.Rows
 	for _, row := range rows {
 		for _, other := range seen {
 			if row == other {

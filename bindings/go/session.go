@@ -22,6 +22,8 @@ type SessionConfig struct {
 	// NormalizeNone rows, or element - LSE, never exceed 0: logits rows that cannot matter are skipped
 	LogProbsPromised bool
 	Mode             Mode // what the beams are
+	// On CUDA the most item rows that the rules of a slot may list, excluded or allowed; 0: 4096
+	MaxListed int64
 }
 
 // Session decodes: slots x beams, one level per step. A slot is a request, with its own level. Creation takes all
@@ -58,7 +60,7 @@ func NewSession(config SessionConfig) (*Session, error) {
 		}
 		box = native.Flat_session_create(runtime, follow, orOne(config.Slots), orOne(config.Beams), int(config.Strategy),
 			int(config.Normalization), saturate(config.TopK), offsets, maps, mapCodes, end, int(config.Device.Type),
-			saturate(config.Device.ID), flag(config.LogProbsPromised), int(config.Mode), f.bytes())
+			saturate(config.Device.ID), flag(config.LogProbsPromised), int(config.Mode), config.MaxListed, f.bytes())
 	}); err != nil {
 		return nil, err
 	}

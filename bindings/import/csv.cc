@@ -183,7 +183,7 @@ class CsvSource final : public Source {
 
  protected:
   bool read_record(Batch& batch) override {
-    if (read_alike_line(batch)) return true;
+    if (read_alike_lines(batch)) return true;
     if (!text_.next()) return false;
     const std::vector<std::string_view>& fields = text_.fields();
     if (fields.size() != columns_.names.size()) {
@@ -200,11 +200,7 @@ class CsvSource final : public Source {
     }
     sids_.end_sid(batch);
     end_record(batch, item);
-    if (columns_.priority != kNone) {
-      const auto priority = parse_whole(fields[columns_.priority]);
-      if (!priority) fail_cell(columns_.priority, fields, "an integer");
-      batch.priorities.push_back(*priority);
-    }
+    batch.priorities.push_back(columns_.priority == kNone ? 0 : read_priority(fields));
     read_attributes(batch, fields);
     learn_line();
     return true;
@@ -214,15 +210,21 @@ class CsvSource final : public Source {
   std::string id_field() const override { return "'" + columns_.names[columns_.item] + "'"; }
 
  private:
-  bool read_alike_line(Batch& batch) {
+  bool read_alike_lines(Batch& batch) {
     do {
-      const size_t bytes = read_alike(batch, text_.window());
+      size_t lines;
+      const size_t bytes = read_alike(batch, text_.window(), &lines);
       if (bytes == 0) continue;
-      if (columns_.priority != kNone) batch.priorities.push_back(alike_priority());
-      text_.skip_line(bytes);
+      text_.skip_lines(bytes, static_cast<int64_t>(lines));
       return true;
     } while (text_.extend());
     return false;
+  }
+
+  int64_t read_priority(const std::vector<std::string_view>& fields) const {
+    const auto priority = parse_whole(fields[columns_.priority]);
+    if (!priority) fail_cell(columns_.priority, fields, "an integer");
+    return *priority;
   }
 
   void read_attributes(Batch& batch, const std::vector<std::string_view>& fields) {

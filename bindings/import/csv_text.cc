@@ -47,9 +47,10 @@ bool CsvText::next() {
   return true;
 }
 
-void CsvText::skip_line(size_t bytes) {
+void CsvText::skip_lines(size_t bytes, int64_t lines) {
   text_.skip(bytes);
-  line_ = next_line_++;
+  next_line_ += lines;
+  line_ = next_line_ - 1;
 }
 
 std::vector<Pattern::Mark> CsvText::marks() const {

@@ -30,8 +30,8 @@ class CsvText {
   // The text that comes next, as far as it is in memory; more of it, where no record may be complete.
   std::string_view window() const { return text_.window(); }
   bool extend() { return !text_.has_line() && text_.extend(); }
-  // Passes over a record of one line.
-  void skip_line(size_t bytes);
+  // Passes over records of one line each.
+  void skip_lines(size_t bytes, int64_t lines);
   // The line in which the record begins.
   int64_t line() const { return line_; }
   int64_t position() const { return text_.position(); }

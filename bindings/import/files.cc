@@ -16,7 +16,8 @@
 namespace importer {
 namespace {
 
-constexpr size_t kBuffer = size_t{1} << 20;
+// What a core's cache holds beside a batch: 2^20 was up to 5 % slower.
+constexpr size_t kBuffer = size_t{1} << 18;
 
 [[noreturn]] void fail_errno(const std::string& path, const char* what, int code) {
   throw Failure("'" + path + "': cannot " + what + ": " + std::strerror(code), SIDBEAM_IO_ERROR);

@@ -35,9 +35,8 @@ class IdTexts {
  private:
   // Quick, for ids that are not.
   static bool may_be_missing(std::string_view id) {
-    const char first = id.front();
-    const bool begins_so = std::string_view("nNuU<#-\\").find(first) != std::string_view::npos;
-    return first <= ' ' || id.back() <= ' ' || (begins_so && id.size() <= kLongestMissing);
+    if (id.front() <= ' ' || id.back() <= ' ') return true;
+    return id.size() <= kLongestMissing && std::string_view("nNuU<#-\\").find(id.front()) != std::string_view::npos;
   }
 
   struct Missing {

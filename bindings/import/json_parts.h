@@ -6,6 +6,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "files.h"
@@ -24,8 +25,9 @@ class JsonParts {
   std::string_view window() const { return text_.window(); }
   // More of it, unless the part is in it whole.
   bool extend();
-  // Whether the part may be so long: another one, or the end, follows it.
-  bool ends(size_t bytes) const;
+  // Bytes from the end of a part, which the text follows, to the next one or to what ends them all; nothing where the
+  // part goes on, or the text ends.
+  std::optional<size_t> bytes_between(std::string_view text) const;
   // The part as a whole.
   simdjson::error_code read(std::string_view* part);
   // The part is read, and so long.

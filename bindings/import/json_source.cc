@@ -12,12 +12,6 @@ void JsonSource::check_asked() const {
                 options_.named("priority_column") + ")");
 }
 
-size_t JsonSource::read_pattern(Batch& batch, std::string_view text) {
-  const size_t bytes = read_alike(batch, text);
-  if (bytes > 0) batch.priorities.push_back(alike_priority());
-  return bytes;
-}
-
 ondemand::object JsonSource::parse(std::string_view text) {
   reader_.begin_places();
   attributes_.begin();
@@ -52,20 +46,20 @@ bool JsonPartsSource::read_record(Batch& batch) {
     end_parts();
     return false;
   }
+  if (read_alike_parts(batch)) return true;
   const int64_t position = parts_.position();
-  if (!read_alike_part(batch)) {
-    std::string_view part;
-    reader_.check(parts_.read(&part));
-    read_part(batch, part);
-    parts_.skip(part.size());
-  }
-  end_part(batch, position);
+  std::string_view part;
+  reader_.check(parts_.read(&part));
+  read_part(batch, part);
+  parts_.skip(part.size());
+  end_part(batch.name(batch.size() - 1), position);
   return true;
 }
 
-bool JsonPartsSource::read_alike_part(Batch& batch) {
+bool JsonPartsSource::read_alike_parts(Batch& batch) {
   do {
-    if (const size_t bytes = read_pattern(batch, parts_.window())) {
+    size_t rows;
+    if (const size_t bytes = read_alike(batch, parts_.window(), &rows)) {
       parts_.skip(bytes);
       return true;
     }

@@ -19,11 +19,7 @@ class JsonSource : public Source {
   void check_asked() const override;
 
  protected:
-  bool accepts(std::string_view record, bool ascii) const override {
-    return ascii || simdjson::validate_utf8(record.data(), record.size());
-  }
-  // Bytes of the record that begins the text, which has been read; or 0.
-  size_t read_pattern(Batch& batch, std::string_view text);
+  bool accepts(std::string_view record) const override { return simdjson::validate_utf8(record.data(), record.size()); }
   // The object that a text is; TextReader::kPadding bytes behind it are readable.
   ondemand::object parse(std::string_view text);
   // Nothing follows that object.
@@ -45,20 +41,21 @@ class JsonPartsSource : public JsonSource {
   int64_t done() const override { return parts_.position(); }
 
  protected:
-  bool accepts(std::string_view record, bool ascii) const override {
-    return parts_.ends(record.size()) && JsonSource::accepts(record, ascii);
+  size_t bytes_between(std::string_view text) const override { return parts_.bytes_between(text).value_or(kNoEnd); }
+  void end_alike(std::string_view record, std::string_view item) override {
+    end_part(item, parts_.position() + (record.data() - parts_.window().data()));
   }
   bool read_record(Batch& batch) override;
   virtual void read_part(Batch& batch, std::string_view part) = 0;
-  // The record that began there in the file has been read.
-  virtual void end_part(const Batch& /*batch*/, int64_t /*position*/) {}
+  // The record of the item, which began there in the file, has been read.
+  virtual void end_part(std::string_view /*item*/, int64_t /*position*/) {}
   // All have been.
   virtual void end_parts() {}
   int64_t line() const override { return parts_.line(); }
   int opening() const { return parts_.opening(); }
 
  private:
-  bool read_alike_part(Batch& batch);
+  bool read_alike_parts(Batch& batch);
 
   JsonParts parts_;
 };

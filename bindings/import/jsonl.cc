@@ -15,9 +15,10 @@ class JsonlSource final : public JsonSource {
  protected:
   bool read_record(Batch& batch) override {
     do {
-      if (const size_t bytes = read_pattern(batch, text_.window())) {
+      size_t lines;
+      if (const size_t bytes = read_alike(batch, text_.window(), &lines)) {
         text_.skip(bytes);
-        ++line_;
+        line_ += static_cast<int64_t>(lines);
         return true;
       }
     } while (!text_.has_line() && text_.extend());

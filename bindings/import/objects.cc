@@ -33,8 +33,12 @@ class ObjectsSource final : public JsonPartsSource {
     end_json(batch, record, {object_.data() + 1, part.size()});
   }
 
-  void end_part(const Batch& batch, int64_t position) override {
-    if (survey_) keys_.emplace_back(std::hash<std::string_view>()(batch.name(batch.size() - 1)), position);
+  void end_part(std::string_view item, int64_t position) override {
+    if (!survey_) return;
+    keys_.emplace_back(std::hash<std::string_view>()(item), position);
+    // In the order of numbers, and of ids of one length.
+    in_order_ = in_order_ && (item.size() > last_.size() || (item.size() == last_.size() && item > last_));
+    last_ = item;
   }
 
   void end_parts() override { check_items(); }
@@ -63,6 +67,7 @@ class ObjectsSource final : public JsonPartsSource {
   // Nobody can say which of two SIDs is meant: JSON gives a key one value. Sorting numbers is fast; names are compared
   // only where two numbers are equal.
   void check_items() {
+    if (in_order_) return;
     std::sort(keys_.begin(), keys_.end());
     for (size_t i = 1; i < keys_.size(); ++i) {
       if (keys_[i].first != keys_[i - 1].first) continue;
@@ -101,6 +106,8 @@ class ObjectsSource final : public JsonPartsSource {
   bool survey_;                                   // the second reading has no need to look for keys that come twice
   std::string object_;                            // of one member
   std::vector<std::pair<size_t, int64_t>> keys_;  // hashes and places of the items
+  bool in_order_ = true;                          // each comes behind the one before, and therefore none twice
+  std::string last_;
 };
 
 }  // namespace

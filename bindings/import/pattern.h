@@ -20,7 +20,8 @@ class Pattern {
     kNumber,      // up to 7 digits
     kItem,        // text that is not empty
     kItemNumber,  // an integer as programs print it, up to 18 digits
-    kPriority,    // the same
+    kItemDigits,  // the same without a sign
+    kPriority,    // as kItemNumber
     kText,        // text that is nothing
     kValue,       // a string, number, true, false or null of JSON that is nothing
     kEnd,
@@ -37,7 +38,8 @@ class Pattern {
     int64_t priority;
     int64_t numbers[SIDBEAM_MAX_LEVELS];
     size_t count;
-    bool ascii;  // false: text in the holes may have bytes above 0x7f
+    bool ascii;           // false: text in the holes may have bytes above 0x7f
+    bool item_is_digits;  // as kItemDigits; false: it may be
   };
 
   // Marks in the order of their texts, none in another.
@@ -52,18 +54,23 @@ class Pattern {
     uint64_t bytes, mask;
   };
   struct Piece {
-    size_t words = 0, bytes = 0;  // of the text before the hole
+    Word first[2];  // of the text before the hole
+    int32_t bytes = 0;
     Hole hole = Hole::kEnd;
-    uint64_t stop = 0, other_stop = 0;  // in each byte
     int32_t number = 0;
+    int32_t more = 0, words = 0;        // in words_, where the first two are not all
+    uint64_t stop = 0, other_stop = 0;  // in each byte
   };
 
   void add_piece(std::string_view text);
-  static bool read_hole(const Piece& piece, const char*& at, Record& record);
+  static uint64_t difference(const Word& word, const char* at);
+  bool fits_more(const Piece& piece, const char* at) const;
+  static const char* read_hole(const Piece& piece, const char* at, Record& record);
 
   std::vector<Word> words_;
   std::vector<Piece> pieces_;
   size_t count_ = 0;  // of its numbers
+  bool item_is_digits_ = false;
 };
 
 // Behind the number of JSON that begins here, or nullptr. Eight bytes behind it must be readable.
@@ -72,11 +79,16 @@ const char* skip_number(const char* at);
 // Those of a file, the last one that fitted first.
 class Patterns {
  public:
-  size_t match(std::string_view text, Pattern::Record& record);
+  size_t match(std::string_view text, Pattern::Record& record) {
+    const size_t bytes = patterns_.empty() ? 0 : patterns_[0].match(text, record);
+    return bytes > 0 ? bytes : match_others(text, record);
+  }
   // Of a record that none of them fits; no pattern comes of one without an item, or with a text that is two things.
   void learn(std::string_view record, std::vector<Pattern::Mark> marks);
 
  private:
+  size_t match_others(std::string_view text, Pattern::Record& record);
+
   static constexpr size_t kMost = 8;
   std::vector<Pattern> patterns_;
 };

@@ -26,6 +26,7 @@ Sids::Sids(const Shape& shape, const Options& options, const Where& where)
       shape_(shape),
       most_(shape.levels > 0 ? shape.levels : int32_t{SIDBEAM_MAX_LEVELS}) {
   levels_.resize(shape.families.size());
+  ranges_.resize(levels_.size());
   for (size_t l = 0; l < levels_.size(); ++l) levels_[l] = given(shape.families[l]);
   all_known_ = shape.framed && !levels_.empty();
 }
@@ -43,6 +44,7 @@ Sids::Level& Sids::level_at(size_t position) {
   if (position >= levels_.size()) {
     if (static_cast<int32_t>(position) >= most_) fail_long();
     levels_.resize(position + 1);
+    ranges_.resize(position + 1);
     if (!options_.token_pattern.empty()) {
       levels_[position] = given(parse_pattern(options_.token_pattern, static_cast<int32_t>(position) + 1)[position]);
     }
@@ -260,9 +262,9 @@ void Sids::add_code(Batch& batch, int64_t code, bool placeholder) {
   }
   batch.codes.push_back(static_cast<int32_t>(code));
   if (placeholder || position >= levels_.size()) return;
-  Level& level = levels_[position];
-  level.smallest = std::min(level.smallest, code);
-  level.largest = std::max(level.largest, code);
+  Range& range = ranges_[position];
+  range.smallest = std::min(range.smallest, code);
+  range.largest = std::max(range.largest, code);
 }
 
 // Throws at the first excess code: a row may be as long as its file.

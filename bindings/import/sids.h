@@ -34,9 +34,9 @@ class Sids {
   // (whole = false) one text with all of them. False where that cannot be told of others like it.
   bool find_numbers(const std::vector<std::string_view>& parts, bool whole,
                     std::vector<std::string_view>& numbers) const;
-  // The next SID, of a record that fits such a pattern, in place of all below. False: a number is no code of its level,
-  // or teaches something, and nothing has happened.
-  bool try_numbers(Batch& batch, const int64_t* numbers, size_t count);
+  // The next SID, of a record that fits such a pattern, in place of all below: its codes, room for SIDBEAM_MAX_LEVELS,
+  // and how many they are. 0: a number is no code of its level, or teaches something, and nothing has happened.
+  size_t try_numbers(const int64_t* numbers, size_t count, int32_t* codes);
 
   // A record's SIDs, one after the other; nothing fails for what a token is before the record is complete, so that
   // messages can name its item. Views are needed until then.
@@ -69,18 +69,19 @@ class Sids {
     std::vector<std::string> other;     // a token in which each differs, or "",
     std::vector<int64_t> largest_each;  // and their largest
     std::string token, row;             // the first, and where it was
-    int64_t smallest = INT64_MAX, largest = -1;
   };
-
-  // The numbers that a level's codes are.
-  struct Limit {
-    int64_t first, codes;
+  // A level's numbers and codes. Apart from the level: they are all that most records need.
+  struct Range {
+    int64_t first = 0, codes = 0;                // the numbers that its codes are
+    int64_t smallest = INT64_MAX, largest = -1;  // code that has been seen
   };
 
   static Level given(const Family& family);
   void prepare_patterns();
   bool find_numbers_of(const std::vector<std::string_view>& tokens, std::vector<std::string_view>& numbers) const;
+  size_t try_unknown(const int64_t* numbers, size_t count, int32_t* codes);
   static bool try_parts(Level& level, const int64_t* numbers);
+  static bool try_number(Range& range, int64_t number, int32_t* code);
   void read_string(Batch& batch, std::string_view text);
   bool take_numbers(std::string_view text, std::vector<std::string_view>& numbers) const;
   int64_t most_codes() const;
@@ -106,9 +107,11 @@ class Sids {
   const Where& where_;
   Shape shape_;
   std::vector<Level> levels_;
-  bool all_known_ = false;     // families of all levels, begin and end
-  bool long_way_ = false;      // the record's SIDs did not come by try_numbers
-  std::vector<Limit> limits_;  // of each level, once all are known
+  std::vector<Range> ranges_;    // of each of them
+  bool families_known_ = false;  // of all levels,
+  bool all_known_ = false;       // and begin and end
+  bool long_way_ = false;        // the record's SIDs did not come by try_numbers
+  bool ranges_known_ = false;    // SIDs may come by try_numbers
   std::vector<Piece> pieces_;
   std::vector<std::string_view> numbers_;
   std::vector<std::string_view> tokens_;

@@ -79,7 +79,7 @@ void Sids::finish(Shape& shape) const {
     const Level& level = levels_[l];
     if (!level.known && (agreed == kNone || agreed >= level.first.size())) fail_ambiguous(level, l, 0, 1);
     shape.families.push_back(level.known ? level.family : family_of(level.token, agreed));
-    const int64_t largest = level.known ? level.largest : level.largest_each[agreed];
+    const int64_t largest = level.known ? ranges_[l].largest : level.largest_each[agreed];
     const int64_t most = SIDBEAM_MAX_CODES - (shape.variable_length ? 1 : 0);
     if (largest >= most) {
       throw Failure("'" + options_.input + "': code " + std::to_string(largest) + " at level " + std::to_string(l) +
@@ -107,9 +107,9 @@ void Sids::fail_ambiguous(const Level& level, size_t position, size_t one, size_
 bool Sids::look_like_token_ids() const {
   constexpr int64_t kLeast = 1024;  // smaller ones are taken for codes
   int64_t before = kLeast - 1;
-  for (const Level& level : levels_) {
-    if (!level.known || !level.family.plain() || level.smallest <= before) return false;
-    before = level.largest;
+  for (size_t l = 0; l < levels_.size(); ++l) {
+    if (!levels_[l].known || !levels_[l].family.plain() || ranges_[l].smallest <= before) return false;
+    before = ranges_[l].largest;
   }
   return levels_.size() > 1;
 }

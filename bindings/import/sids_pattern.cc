@@ -21,22 +21,22 @@ std::string_view without_fraction(std::string_view number) {
 
 // After a record that came the long way, and may have taught something.
 void Sids::prepare_patterns() {
-  const bool known = std::all_of(levels_.begin(), levels_.end(), [](const Level& level) { return level.known; });
-  all_known_ = known && shape_.framed && !levels_.empty();
+  families_known_ = std::all_of(levels_.begin(), levels_.end(), [](const Level& level) { return level.known; });
+  all_known_ = families_known_ && shape_.framed && !levels_.empty();
   const bool fixed = !shape_.variable_length && static_cast<int32_t>(levels_.size()) == most_;
-  limits_.clear();
-  if (!(fixed || shape_.variable_length) || (shape_.token_base && !known)) return;
+  ranges_known_ = (fixed || shape_.variable_length) && !(shape_.token_base && !families_known_) && !levels_.empty();
   int64_t first = shape_.token_base.value_or(0);
   for (size_t l = 0; l < levels_.size(); ++l) {
     const int64_t codes = shape_.codes_of(l);
-    limits_.push_back({first, codes > 0 ? codes : most_codes()});
+    ranges_[l].first = first;
+    ranges_[l].codes = codes > 0 ? codes : most_codes();
     if (shape_.token_base) first += codes;
   }
 }
 
 bool Sids::find_numbers(const std::vector<std::string_view>& parts, bool whole,
                         std::vector<std::string_view>& numbers) const {
-  if (limits_.empty() || parts.empty()) return false;
+  if (!ranges_known_ || parts.empty()) return false;
   if (!whole && all_known_) return take_numbers(parts[0], numbers);
   std::vector<std::string_view> tokens;
   if (!whole && split_sid(parts[0], tokens)) return false;  // where a token begins depends on digits
@@ -63,30 +63,40 @@ bool Sids::find_numbers_of(const std::vector<std::string_view>& tokens, std::vec
   return numbers.size() <= SIDBEAM_MAX_LEVELS;
 }
 
-// What a level has seen is noted at once: where this returns false the long way sees the same.
-bool Sids::try_numbers(Batch& batch, const int64_t* numbers, size_t count) {
-  int32_t codes[SIDBEAM_MAX_LEVELS];
-  size_t levels = 0;
-  Level* level = levels_.data();
-  const Limit *limit = limits_.data(), *const limits_end = limit + limits_.size();
-  for (const int64_t* const end = numbers + count; numbers < end; ++level, ++limit) {
-    if (limit == limits_end) return false;
-    int64_t code = 0;  // a placeholder, while it is not known which number is the code
-    if (level->known) {
-      code = *numbers++ - limit->first;
-      if (static_cast<uint64_t>(code) >= static_cast<uint64_t>(limit->codes)) return false;
-      level->smallest = std::min(level->smallest, code);
-      level->largest = std::max(level->largest, code);
-    } else {
-      if (!try_parts(*level, numbers)) return false;
-      numbers += level->first.size();
-    }
-    codes[levels++] = static_cast<int32_t>(code);
+// What a level has seen is noted at once: where this returns 0 the long way sees the same.
+size_t Sids::try_numbers(const int64_t* numbers, size_t count, int32_t* codes) {
+  if (!ranges_known_) return 0;
+  if (!families_known_) return try_unknown(numbers, count, codes);
+  if (count > ranges_.size() || (count < ranges_.size() && !shape_.variable_length)) return 0;
+  for (size_t l = 0; l < count; ++l) {
+    if (!try_number(ranges_[l], numbers[l], codes + l)) return 0;
   }
-  if (!shape_.variable_length && limit != limits_end) return false;
-  batch.codes.insert(batch.codes.end(), codes, codes + levels);
-  batch.lengths.push_back(static_cast<int32_t>(levels));
+  return count;
+}
+
+inline bool Sids::try_number(Range& range, int64_t number, int32_t* code) {
+  const int64_t value = number - range.first;
+  if (static_cast<uint64_t>(value) >= static_cast<uint64_t>(range.codes)) return false;
+  *code = static_cast<int32_t>(value);
+  if (value < range.smallest) range.smallest = value;
+  if (value > range.largest) range.largest = value;
   return true;
+}
+
+// While it is not known of some levels which number is the code.
+size_t Sids::try_unknown(const int64_t* numbers, size_t count, int32_t* codes) {
+  size_t l = 0;
+  for (const int64_t* const end = numbers + count; numbers < end; ++l) {
+    if (l == levels_.size()) return 0;
+    codes[l] = 0;  // a placeholder
+    if (levels_[l].known) {
+      if (!try_number(ranges_[l], *numbers++, codes + l)) return 0;
+    } else {
+      if (!try_parts(levels_[l], numbers)) return 0;
+      numbers += levels_[l].first.size();
+    }
+  }
+  return shape_.variable_length || l == levels_.size() ? l : 0;
 }
 
 // As read_parts. A number that is not the first one for the first time goes the long way, which keeps its token.

@@ -24,6 +24,7 @@ void Batch::clear() {
   ids.clear();
   names.clear();
   name_ends.clear();
+  digit_names = 0;
   priorities.clear();
   for (AttributeValues& values : attributes) values.clear();
 }
@@ -61,13 +62,23 @@ void Source::end_record(Batch& batch, std::string_view item) {
   item_ = {};
 }
 
-size_t Source::read_alike(Batch& batch, std::string_view text) {
-  const size_t bytes = patterns_.match(text, alike_);
-  if (bytes == 0 || !accepts(text.substr(0, bytes), alike_.ascii) || !IdTexts::plain(alike_.item, alike_.ascii))
-    return 0;
-  if (!sids_.try_numbers(batch, alike_.numbers, alike_.count)) return 0;
-  batch.add_name(alike_.item);
-  return bytes;
+size_t Source::read_alike(Batch& batch, std::string_view text, size_t* rows) {
+  size_t end = 0, next = 0;  // of the last record, and where another one may begin
+  for (*rows = 0; *rows < AlikeRows::kMost; ++*rows) {
+    const std::string_view rest = text.substr(next);
+    const std::string_view record = rest.substr(0, patterns_.match(rest, alike_));
+    if (record.empty() || !(alike_.ascii || accepts(record))) break;
+    const size_t between = bytes_between(rest.substr(record.size()));
+    if (between == kNoEnd || !(alike_.item_is_digits || IdTexts::plain(alike_.item, alike_.ascii))) break;
+    const size_t length = sids_.try_numbers(alike_.numbers, alike_.count, alike_rows_.codes());
+    if (length == 0) break;
+    alike_rows_.add(alike_, length);
+    end_alike(record, alike_.item);
+    end = next + record.size();
+    next = end + between;
+  }
+  if (*rows > 0) alike_rows_.move_to(batch);
+  return end;
 }
 
 void Source::learn(std::string_view record, std::vector<Pattern::Mark> marks, const std::vector<std::string_view>& sid,

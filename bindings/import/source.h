@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "alike.h"
 #include "attributes.h"
 #include "batch.h"
 #include "ids_text.h"
@@ -54,7 +55,7 @@ class Source : public Where {
   std::string row() const override;
 
  protected:
-  // Appends the rows of one record; false at the end.
+  // Appends the rows of one record, or of some that are alike; false at the end.
   virtual bool read_record(Batch& batch) = 0;
   // The line that the record is in, or -1.
   virtual int64_t line() const { return -1; }
@@ -65,16 +66,21 @@ class Source : public Where {
   [[noreturn]] void fail(const std::string& what) const { sids_.fail(what); }
   // The record is complete: its SIDs are those of the item.
   void end_record(Batch& batch, std::string_view item);
-  // Reads the record that begins the text, where it is like one that has been read; returns its bytes. 0: it is not, or
-  // may be wrong, and nothing has happened. The caller adds its priority.
-  size_t read_alike(Batch& batch, std::string_view text);
-  int64_t alike_priority() const { return alike_.priority; }
+  // Reads the records that begin the text, some of them at most, while each is like one that has been read; returns
+  // their bytes. 0: the first is not, or may be wrong, and nothing has happened.
+  size_t read_alike(Batch& batch, std::string_view text, size_t* rows);
   // Makes a pattern of the record that has just ended. `sid` is its only SID, in parts as Sids::find_numbers has them;
   // `marks` are the other holes.
   void learn(std::string_view record, std::vector<Pattern::Mark> marks, const std::vector<std::string_view>& sid,
              bool whole);
-  // Whether the text at the beginning of what comes next is a record, as far as a pattern does not say it.
-  virtual bool accepts(std::string_view /*record*/, bool /*ascii*/) const { return true; }
+  // Whether a text that fits a pattern, and is not all ASCII, is a record.
+  virtual bool accepts(std::string_view /*record*/) const { return true; }
+  // Bytes from the end of a record, which the text follows, to where another one may begin, as far as its pattern does
+  // not have them; kNoEnd where no record ends here.
+  static constexpr size_t kNoEnd = ~size_t{0};
+  virtual size_t bytes_between(std::string_view /*text*/) const { return 0; }
+  // A record of read_alike has been read.
+  virtual void end_alike(std::string_view /*record*/, std::string_view /*item*/) {}
   // The item of the record, for messages, as soon as it is known.
   void name_item(std::string_view item) { item_ = item; }
 
@@ -90,6 +96,7 @@ class Source : public Where {
   std::string_view item_;
   Patterns patterns_;
   Pattern::Record alike_;
+  AlikeRows alike_rows_;
 };
 
 // Ids from a file of their own: a .npy of integers, or text, one per line.

@@ -15,6 +15,7 @@ struct IdSurvey {
   bool all_numbers = true;  // in whatever form
 
   void look(const Batch& batch) {
+    if (batch.digit_names == batch.size()) return;
     for (size_t row = 0; row < batch.size() && all_numbers; ++row) {
       const std::string_view name = batch.name(row);
       int64_t number;

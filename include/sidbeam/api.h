@@ -202,7 +202,7 @@ typedef struct sidbeam_api {
   sidbeam_status (*constraint_exclude)(
       sidbeam_constraint* constraint, const sidbeam_item_list* excluded, sidbeam_constraint** out, sidbeam_error* err);
   sidbeam_status (*constraint_items)(const sidbeam_constraint* constraint, const int64_t* ordinals, int64_t count,
-      int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows, int64_t* offsets, int32_t* truncated,
+      const sidbeam_item_limits* limits, int64_t* item_rows, int64_t* offsets, int32_t* truncated, int32_t* came_short,
       sidbeam_error* err);
 } sidbeam_api;
 

@@ -6,6 +6,10 @@
  * nothing is allowed, or nothing below a prefix, a slot starts done, with no live beam; that is no error. Only strategy
  * TRIE takes rules, and the stateless forms do. A constraint with rules is made for one request and cheap: its memory
  * goes back to the index, for the next one.
+ *
+ * Rules are inside the search, whose beams are all spent on what is allowed. Caps ("at most 2 of a brand") are not:
+ * they thin out the list of what the beams have found, exactly but afterwards, since whether an item comes too late
+ * depends on the others. A list may come short, and says so: sidbeam_item_limits below, sidbeam_items (session.h).
  * SPDX-License-Identifier: Apache-2.0 */
 #ifndef SIDBEAM_CONSTRAINT_H
 #define SIDBEAM_CONSTRAINT_H
@@ -64,10 +68,31 @@ SIDBEAM_API void sidbeam_constraint_release(sidbeam_constraint* constraint);
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_get_info(
     const sidbeam_constraint* constraint, sidbeam_constraint_info* out, sidbeam_error* err);
 
-/* sidbeam_index_items() of the rows that the constraint allows. */
+/* How far a list of items goes. Rows are taken in their order, best first: one is listed unless `distinct` leaves it
+ * out, or else the cap, or else a limit. What is left out counts for nothing afterwards. */
+typedef struct sidbeam_item_limits {
+  uint32_t struct_size;  /* sizeof(sidbeam_item_limits) */
+  int64_t limit_per_sid; /* most item rows of one SID; 0: no limit */
+  int64_t limit;         /* most item rows of all, and the room of item_rows; 0: no limit, only without item_rows */
+  int32_t distinct;      /* 1: an item that several SIDs have is listed once: see sidbeam_items */
+  /* Most item rows per value of an attribute, say 2 of a brand; NULL and 0: no cap. Of I64, BOOL, STRING or
+   * STRING_LIST, whose rows count for each string that they have and are left out once one of these is at the cap. Null
+   * and an empty list are no value: such rows are never left out, and count for none. */
+  const char* cap_attribute;
+  int64_t cap;
+} sidbeam_item_limits;
+#define SIDBEAM_ITEM_LIMITS_INIT \
+  { (uint32_t)sizeof(sidbeam_item_limits), 0, 0, 0, NULL, 0 }
+/* sidbeam_index_items() of the rows that the constraint allows, and with a cap. This lists what a runner's result has
+ * found. `limits` may be NULL: none. Of the flags, which may be NULL, *truncated is 1 if a limit left out rows that the
+ * cap would have listed, and *came_short is 1 if the cap left rows out and the list is shorter than `limit` (or limit
+ * is 0): more beams may find more. The time is that of the rows of these SIDs, as far as they are looked at, and the
+ * memory that of the values that are listed.
+ * Errors: as sidbeam_index_items(); INVALID_ARGUMENT (a cap below 0 or without an attribute, an attribute without a
+ * cap, or of F32, or that the index has not, naming those it has). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_constraint_items(const sidbeam_constraint* constraint,
-    const int64_t* ordinals, int64_t count, int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows,
-    int64_t* offsets, int32_t* truncated, sidbeam_error* err);
+    const int64_t* ordinals, int64_t count, const sidbeam_item_limits* limits, int64_t* item_rows, int64_t* offsets,
+    int32_t* truncated, int32_t* came_short, sidbeam_error* err);
 
 #ifdef __cplusplus
 }

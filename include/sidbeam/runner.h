@@ -308,7 +308,8 @@ typedef struct sidbeam_result {
   const int32_t* sids;            /* [live, L] codes; -1 past the end of a shorter SID */
   const float* scores;            /* [live] */
   const int64_t* ordinals;        /* [live]; -1 where strategy NONE found no SID */
-  sidbeam_constraint* constraint; /* that the request ran under: of its index are the ordinals' items */
+  /* That the request ran under: of its index are the ordinals' items, which sidbeam_constraint_items() lists. */
+  sidbeam_constraint* constraint;
   int64_t queued_us, run_us;      /* waiting, and running until done() */
   int32_t batch;                  /* requests that ran with it, itself included */
   /* With a draft, otherwise 0: rounds, each a pass of the target. Without one the target passes `levels` times, with a

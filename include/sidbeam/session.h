@@ -38,7 +38,11 @@
  *     host's, read before the call returns; buffers of get_items in the device's.
  *   - Step, children, fetch and get_items may be captured in a CUDA graph. A graph fixes the shape of the logits, the
  *     scalars and the addresses. What slots hold is read on the device, so that one graph serves slots at any level,
- *     width, temperature, prefix and index, before and after starts and stops, which are not captured.
+ *     width, temperature, prefix, index and rules, before and after starts and stops, which are not captured.
+ *   - The bits of a filter are uploaded once, by the creation of a session or set whose constraint has it, or the first
+ *     start that does, which then waits for the copy. They go with the filter, after the work that reads them. Lists of
+ *     constraints are copied by each start (session_config.max_listed), from pinned memory: it waits only for the copy
+ *     of the start of a slot S starts before.
  *   - Nobody can see launches of a graph. get_stats, get_counters and destroy wait for those that a later call of the
  *     session was ordered after (a stop on the same stream, say); others must have ended before.
  *   - Captures of other streams go on whatever is called, in any thread and mode. During one of a stream that is not
@@ -109,11 +113,17 @@ typedef struct sidbeam_session_config {
   /* SIDBEAM_MODE_*: what the beams are (sampling.h). SAMPLE: with strategy TRIE, SORTED or NONE, or with SORTED_TOPK if
    * the top-k of every start is 1 .. top_k. STOCHASTIC: with TRIE or SORTED. */
   int32_t mode;
+  /* On CUDA: the most item rows that a constraint of a slot may list, those it excludes or, with an allow list, those
+   * it leaves; 1 .. 2^24, or 0: 4096. Each of them takes 24 * (L + 2) bytes per slot there and half
+   * as much pinned memory: at creation where this is given or `constraint` has rules, otherwise by the first start
+   * under rules; stats.memory_bytes tells. On the CPU, which reads lists in place, it is checked and otherwise ignored.
+   */
+  int64_t max_listed;
 } sidbeam_session_config;
 #define SIDBEAM_SESSION_CONFIG_INIT                                                                               \
   {                                                                                                               \
     (uint32_t)sizeof(sidbeam_session_config), 1, 1, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_FULL, 0, NULL, NULL, \
-        SIDBEAM_DEVICE_CPU, 0, 0, 0, SIDBEAM_MODE_SEARCH                                                          \
+        SIDBEAM_DEVICE_CPU, 0, 0, 0, SIDBEAM_MODE_SEARCH, 0                                                       \
   }
 
 typedef struct sidbeam_start_args {
@@ -215,16 +225,24 @@ typedef struct sidbeam_items {
   int32_t* lengths;   /* [count, M] codes so far; 0 dead */
   int64_t* item_rows; /* [count, limit] by beam, then priority */
   int64_t* offsets; /* [count, M + 1] beam m has item_rows[offsets[m] .. offsets[m+1]) of its slot; needed with them */
-  int32_t* truncated; /* [count] 1 where a limit left item rows out */
+  int32_t* truncated; /* [count] 1 where a limit left item rows out (that the cap would have listed) */
   void* stream;       /* CUDA stream; not read on the CPU */
   /* 1: an item that several SIDs have is listed once, with the first beam whose SID has it, as if the others did not
    * have it; limits then cut this shorter list. 0: with each of them. Items are told apart by their ids. The first such
    * call for an index goes once through its ids, and takes memory if items have several SIDs; on CUDA it waits for the
    * device, must not be captured, and makes later starts of this session do the same for indexes that are new. */
   int32_t distinct;
+  /* At most `cap` item rows of a slot per value of this attribute of its index, as in sidbeam_item_limits; what is left
+   * makes room for what comes after it, and limits cut the shorter list. NULL and 0: no cap. On CUDA this call takes
+   * no cap, and no came_short: copy the ordinals to the host and give them to sidbeam_constraint_items(). */
+  const char* cap_attribute;
+  int64_t cap;
+  /* [count] 1 where the cap left item rows out and the list is shorter than `limit` (or limit is 0): more beams may
+   * find more. */
+  int32_t* came_short;
 } sidbeam_items;
 #define SIDBEAM_ITEMS_INIT \
-  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0 }
+  { (uint32_t)sizeof(sidbeam_items), 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, NULL }
 
 /* Counted since creation; on CUDA by the device, graphs included. How many logits rows can be skipped depends on the
  * number of threads and their pace, so the counts of logits rows are outside the promise of same bits. On CUDA no row
@@ -246,11 +264,11 @@ typedef struct sidbeam_stats {
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_create(
     sidbeam_runtime* runtime, const sidbeam_session_config* config, sidbeam_session** out, sidbeam_error* err);
 /* Starts slots at their prefix: one live beam of score 0, parent and code -1, or none. May take memory where a
- * constraint is wider than those before.
+ * constraint is wider than those before or, on CUDA, is the first with rules.
  * Errors: INVALID_ARGUMENT (slot out of range or repeated, width, prefix code out of range, temperature, soft-cap, a
- * constraint of another codebook: the message names both), MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA
- * BAD_STATE (an index that is not on the device, a stream that is being captured) and DEVICE_ERROR; then no slot has
- * changed. */
+ * constraint of another codebook or, on CUDA, one that lists more than max_listed: the message names both),
+ * MISSING_SECTION, UNSUPPORTED, OUT_OF_MEMORY; on CUDA BAD_STATE (an index that is not on the device, a stream that is
+ * being captured) and DEVICE_ERROR; then no slot has changed. */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_start(
     sidbeam_session* session, const sidbeam_start_args* args, sidbeam_error* err);
 /* Advances slots by one level.
@@ -283,7 +301,9 @@ SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_beams(
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_fetch(
     sidbeam_session* session, sidbeam_beams* out, void* stream, sidbeam_error* err);
 /* Fills the caller's buffers for `count` slots, at any level (slots NULL: all S, with count 0 or S). An idle slot has
- * only dead beams. */
+ * only dead beams. Errors also: with a cap those of sidbeam_constraint_items(), which name the slot whose index it
+ * does not fit, and OUT_OF_MEMORY, since the session keeps room to count in; nothing is written then. UNSUPPORTED (a
+ * cap on CUDA). */
 SIDBEAM_API SIDBEAM_NODISCARD sidbeam_status sidbeam_session_get_items(
     const sidbeam_session* session, const int32_t* slots, int64_t count, sidbeam_items* out, sidbeam_error* err);
 /* Makes slots idle and releases their constraints (slots NULL: all S, with count 0 or S). Stopping an idle slot does

@@ -59,6 +59,10 @@ struct SessionShape {
   int32_t mode = 0;  // SIDBEAM_MODE_*
   bool log_probs_promised = false;
   VocabularyView vocabulary;
+  // Of slots under rules on a device: the most item rows that a constraint lists, and whether their memory is taken
+  // now rather than by the first start under rules.
+  int64_t max_listed = 0;
+  bool makes_room_for_rules = false;
 };
 
 // How a slot is sampled, or a row of a stateless call; see sidbeam/sampling.h.

@@ -5,6 +5,8 @@
 #include <cstdint>
 
 #include "backend/device.h"
+#include "backend/filter_copy.h"
+#include "index/attributes/columns.h"
 #include "index/rules/subset.h"
 #include "index/views.h"
 #include "support/ref_counted.h"
@@ -20,10 +22,18 @@ class Constraint : public RefCounted<Constraint> {
   virtual const RulesView* rules() const = 0;
   // Items that have several SIDs. The first call looks for them and may throw.
   virtual const RepeatsView& repeats() const = 0;
+  virtual const Attributes& attributes() const = 0;
   // The index on a device with these kinds of sections; null if it is not there.
   virtual Ref<Upload> find_upload(int32_t device_id, int32_t kinds) const = 0;
   // The same, uploading it first if necessary.
   virtual Ref<Upload> bring_upload(int32_t device_id, int32_t kinds) const = 0;
+  // The bits of its filter on a device, uploading them first if necessary; null where rules() need none.
+  virtual Ref<FilterCopy> bring_filter(int32_t device_id) const = 0;
 };
+
+// A constraint's rules as a device takes them; `filter` is what bring_filter() gave.
+inline DeviceRules device_rules(const Constraint& constraint, const FilterCopy* filter) {
+  return {constraint.rules(), filter != nullptr ? &filter->view() : nullptr, constraint.view().csr_levels};
+}
 
 }  // namespace sidbeam

@@ -52,6 +52,11 @@ int64_t Upload::finish(const IndexView& view, bool verify) {
   return damage;
 }
 
+void Upload::finish() {
+  int64_t damage = 0;
+  call_plugin(device_->plugin().upload_finish, handle_, static_cast<const IndexView*>(nullptr), false, &damage);
+}
+
 void Upload::bring_repeats(const RepeatsView& repeats, void* stream) {
   if (repeats.count == 0) return;
   const DevicePlugin& plugin = device_->plugin();  // refuses a forked child, which the mutex could hold up for ever

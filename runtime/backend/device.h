@@ -71,7 +71,7 @@ class Devices {
   OfProcess<Opened> opened_;
 };
 
-// The sections of some kinds of an index, on a device.
+// The sections of some kinds of an index, on a device; or, of no kind and without the header, a filter's bits.
 class Upload final : public RefCounted<Upload> {
  public:
   // Memory for it: a header of kUploadHeaderBytes and sections, which are copied in at most chunk_bytes at a time.
@@ -89,6 +89,7 @@ class Upload final : public RefCounted<Upload> {
   }
   // Waits for the copies; returns the number of faults where `verify` looks for them.
   int64_t finish(const IndexView& view, bool verify);
+  void finish();
   // Sees to it that the copy knows these repeats of its index, for work that comes after; on a stream that is not
   // captured, the first time. Any number of threads may call at a time.
   void bring_repeats(const RepeatsView& repeats, void* stream);

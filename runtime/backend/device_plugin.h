@@ -11,6 +11,7 @@
 
 #include "backend/backend.h"
 #include "backend/level_columns.h"
+#include "index/rules/subset.h"
 #include "index/views.h"
 #include "sidbeam/runtime.h"
 #include "sidbeam/session.h"
@@ -32,6 +33,13 @@ inline constexpr int64_t kUploadAlignment = 256;
 inline constexpr int64_t kUploadHeaderBytes =
     (static_cast<int64_t>(sizeof(IndexView)) + 8 + kUploadAlignment - 1) / kUploadAlignment * kUploadAlignment;
 
+// The rules of a constraint as a device takes them.
+struct DeviceRules {
+  const RulesView* rules = nullptr;   // with its lists in host memory; nullptr: none
+  const RulesView* filter = nullptr;  // whose bits are on the device; nullptr: the rules have no bits, or need none
+  int32_t levels = 0;                 // csr_levels of the index
+};
+
 struct DeviceStart {
   int32_t slot = 0;
   LevelWidths widths;
@@ -39,6 +47,7 @@ struct DeviceStart {
   int32_t prefix_length = 0, prefix_at = 0;  // codes[prefix_at ...]
   UploadHandle* upload = nullptr;
   SlotSampling sampling;  // of the modes that sample
+  DeviceRules rules;
 };
 
 struct DevicePlugin {
@@ -56,6 +65,7 @@ struct DevicePlugin {
                                  UploadHandle** out, const uint8_t** base, sidbeam_error* err);
   sidbeam_status (*upload_copy)(UploadHandle* upload, int64_t at, const void* from, int64_t bytes, sidbeam_error* err);
   // Stores the view, whose pointers are device addresses, and waits for all copies; *damage gets the number of faults.
+  // nullptr: the upload is no index and has no header; only waits.
   sidbeam_status (*upload_finish)(UploadHandle* upload, const IndexView* view, bool verify, int64_t* damage,
                                   sidbeam_error* err);
   // Copies what is known of items with several SIDs, in host memory, beside a finished upload, and shows its view to
@@ -94,8 +104,8 @@ struct DevicePlugin {
                                   const sidbeam_items* items, sidbeam_error* err);
   sidbeam_status (*session_stats)(DeviceSessionHandle* session, StepCounters* out, int64_t* memory_bytes,
                                   sidbeam_error* err);
-  // Memory is freed after what was enqueued; waits for that only if there was a fetch. Uploads that the session used
-  // must then be told to outlive it.
+  // Memory is freed after what was enqueued; waits for that only if there was a fetch, and for copies of rules. Uploads
+  // that the session used must then be told to outlive it.
   void (*session_destroy)(DeviceSessionHandle* session);
 
   // See StepLists in backend/backend.h. After this nothing is allocated, and no kernel loaded, for session_take either.
@@ -107,9 +117,10 @@ struct DevicePlugin {
   // Waits for that work.
   void (*lists_destroy)(DeviceListsHandle* lists);
 
-  // See SetBackend in backend/backend.h.
-  sidbeam_status (*set_create)(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
-                               const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
+  // See SetBackend in backend/backend.h. Uploads and rules are [count].
+  sidbeam_status (*set_create)(DeviceHandle* device, UploadHandle* const* uploads, const DeviceRules* rules,
+                               int32_t count, const VocabularyView* vocabulary, DeviceSetHandle** out,
+                               sidbeam_error* err);
   // Waits for nothing; otherwise as session_destroy.
   void (*set_destroy)(DeviceSetHandle* set);
   sidbeam_status (*set_prefixes)(const DeviceSetHandle* set, const SetCall* call, const PrefixArray* prefixes,

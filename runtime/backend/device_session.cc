@@ -34,7 +34,8 @@ std::vector<int32_t> list_of(const int32_t* slots, int64_t count) {
 // What a slot keeps from its start to its stop, or its next start.
 struct HeldSlot {
   Ref<Constraint> constraint;
-  Ref<Upload> upload;  // of its index; null: the session's own
+  Ref<Upload> upload;      // of its index; null: the session's own
+  Ref<FilterCopy> filter;  // that its rules read; null: none
 };
 
 class DeviceSession final : public SessionBackend {
@@ -48,6 +49,7 @@ class DeviceSession final : public SessionBackend {
         levels_(shape.levels),
         slots_(static_cast<size_t>(shape.slots)),
         widths_(static_cast<size_t>(shape.slots) * static_cast<size_t>(shape.levels)) {
+    constraint.bring_filter(device_->id());  // rather than by the first start
     call_plugin(plugin().session_create, device_->handle(), &shape, &handle_);
   }
   DeviceSession(const DeviceSession&) = delete;
@@ -55,8 +57,10 @@ class DeviceSession final : public SessionBackend {
   ~DeviceSession() override {
     device_->let_go(&DevicePlugin::session_destroy, handle_);
     upload_->outlive(*device_);
-    for (const HeldSlot& slot : slots_)
+    for (const HeldSlot& slot : slots_) {
       if (slot.upload) slot.upload->outlive(*device_);
+      if (slot.filter) slot.filter->upload().outlive(*device_);
+    }
   }
 
   void check_host(const void* list, const char* name) const override {
@@ -95,7 +99,7 @@ class DeviceSession final : public SessionBackend {
   const DevicePlugin& plugin() const { return device_->plugin(); }
   int32_t* widths_of(int32_t slot) { return widths_.data() + static_cast<size_t>(slot) * static_cast<size_t>(levels_); }
   Upload* copy_of(const HeldSlot& slot) const { return slot.upload ? slot.upload.get() : upload_.get(); }
-  Ref<Upload> upload_for(const Constraint& constraint, int64_t i) const;
+  HeldSlot held_for(const SlotStart& start, int64_t i) const;
   void hold(int64_t slot, HeldSlot next, void* stream);
 
   Ref<Device> device_;
@@ -111,42 +115,49 @@ class DeviceSession final : public SessionBackend {
   mutable bool lists_distinct_ = false;
 };
 
-// The upload with which entry i of a start decodes.
-Ref<Upload> DeviceSession::upload_for(const Constraint& constraint, int64_t i) const {
-  if (&constraint.view() == index_) return Ref<Upload>::share(upload_.get());
-  Ref<Upload> upload = constraint.find_upload(device_->id(), kinds_for(strategy_, constraint.view()));
-  if (!upload)
-    fail(SIDBEAM_BAD_STATE,
-         "the index of constraints[%lld] is not on CUDA device %d, expected sidbeam_index_upload() before",
-         static_cast<long long>(i), device_->id());
-  return upload;
+// With what entry i of a start decodes.
+HeldSlot DeviceSession::held_for(const SlotStart& start, int64_t i) const {
+  const Constraint& constraint = *start.constraint;
+  HeldSlot held{Ref<Constraint>::share(start.constraint), {}, {}};
+  if (&constraint.view() != index_) {
+    held.upload = constraint.find_upload(device_->id(), kinds_for(strategy_, constraint.view()));
+    if (!held.upload)
+      fail(SIDBEAM_BAD_STATE,
+           "the index of constraints[%lld] is not on CUDA device %d, expected sidbeam_index_upload() before",
+           static_cast<long long>(i), device_->id());
+    if (held.upload.get() == upload_.get()) held.upload = {};
+  }
+  held.filter = constraint.bring_filter(device_->id());
+  return held;
 }
 
-// Work on the stream may still use the upload that the slot held before.
+// Work on the stream may still use what the slot held before.
 void DeviceSession::hold(int64_t slot, HeldSlot next, void* stream) {
   HeldSlot& held = slots_[static_cast<size_t>(slot)];
-  if (next.upload.get() == upload_.get()) next.upload = {};
   if (held.upload && held.upload.get() != next.upload.get()) held.upload->mark(stream);
+  if (held.filter && held.filter.get() != next.filter.get()) held.filter->upload().mark(stream);
   held = std::move(next);
 }
 
 void DeviceSession::start(const SlotStart* starts, int64_t count, void* stream) {
+  const DevicePlugin& functions = plugin();  // refuses a forked child, before it could upload a filter
   std::vector<DeviceStart> there;
-  std::vector<Ref<Upload>> uploads;
+  std::vector<HeldSlot> held;
   std::vector<int32_t> codes;  // of all prefixes, one after the other
   there.reserve(static_cast<size_t>(count));
-  uploads.reserve(static_cast<size_t>(count));
+  held.reserve(static_cast<size_t>(count));
   for (int64_t i = 0; i < count; ++i) {
     const SlotStart& start = starts[i];
-    uploads.push_back(upload_for(*start.constraint, i));
-    if (lists_distinct_) uploads.back()->bring_repeats(start.constraint->repeats(), stream);
+    held.push_back(held_for(start, i));
+    const HeldSlot& own = held.back();
+    if (lists_distinct_) copy_of(own)->bring_repeats(start.constraint->repeats(), stream);
     there.push_back({start.slot, start.widths, start.settings, start.prefix_length, static_cast<int32_t>(codes.size()),
-                     uploads.back()->handle(), start.sampling});
+                     copy_of(own)->handle(), start.sampling, device_rules(*start.constraint, own.filter.get())});
     if (start.prefix_length > 0) codes.insert(codes.end(), start.prefix, start.prefix + start.prefix_length);
   }
-  call_plugin(plugin().session_start, handle_, there.data(), count, codes.data(), stream);
+  call_plugin(functions.session_start, handle_, there.data(), count, codes.data(), stream);
   for (size_t i = 0; i < there.size(); ++i) {
-    hold(there[i].slot, {Ref<Constraint>::share(starts[i].constraint), std::move(uploads[i])}, stream);
+    hold(there[i].slot, std::move(held[i]), stream);
     for (int32_t l = 0; l < levels_; ++l) widths_of(there[i].slot)[l] = there[i].widths.at(l);
   }
 }

@@ -15,17 +15,23 @@ class DeviceSet final : public SetBackend {
  public:
   DeviceSet(Ref<Device> device, const SetShape& shape) : device_(std::move(device)), codes_(shape.codes) {
     std::vector<UploadHandle*> handles;
+    std::vector<DeviceRules> rules;
     for (int32_t i = 0; i < shape.count; ++i) {
       uploads_.push_back(shape.constraints[i]->bring_upload(device_->id(), SIDBEAM_KIND_TRIE));
       handles.push_back(uploads_.back()->handle());
+      filters_.push_back(shape.constraints[i]->bring_filter(device_->id()));
+      rules.push_back(device_rules(*shape.constraints[i], filters_.back().get()));
     }
-    call_plugin(plugin().set_create, device_->handle(), handles.data(), shape.count, &shape.vocabulary, &handle_);
+    call_plugin(plugin().set_create, device_->handle(), handles.data(), rules.data(), shape.count, &shape.vocabulary,
+                &handle_);
   }
   DeviceSet(const DeviceSet&) = delete;
   DeviceSet& operator=(const DeviceSet&) = delete;
   ~DeviceSet() override {
     device_->let_go(&DevicePlugin::set_destroy, handle_);
     for (const Ref<Upload>& upload : uploads_) upload->outlive(*device_);
+    for (const Ref<FilterCopy>& filter : filters_)
+      if (filter) filter->upload().outlive(*device_);
   }
 
   void prefixes(const SetCall& call, const PrefixArray& prefixes, const int32_t* lengths, int64_t* out) const override {
@@ -55,6 +61,7 @@ class DeviceSet final : public SetBackend {
 
   Ref<Device> device_;
   std::vector<Ref<Upload>> uploads_;
+  std::vector<Ref<FilterCopy>> filters_;  // null: its constraint needs none
   uint32_t codes_;
   DeviceSetHandle* handle_ = nullptr;
 };

@@ -29,6 +29,7 @@ target_sources(sidbeam_core PRIVATE
   backend/device_lists.cc
   backend/device_session.cc
   backend/device_set.cc
+  backend/filter_copy.cc
   backend/plugin.cc
   backend/sampling.cc
   backend/settings.cc

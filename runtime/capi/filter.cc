@@ -208,7 +208,7 @@ sidbeam_status sidbeam_filter_get_info(const sidbeam_filter* filter, sidbeam_fil
     info.prepared = derived != nullptr ? 1 : 0;
     info.items = filter->items;
     info.sids = derived != nullptr ? static_cast<int64_t>(derived->sids()) : -1;
-    info.bytes = filter->rows.bytes() + (derived != nullptr ? derived->bytes() : 0);
+    info.bytes = filter->rows.bytes() + (derived != nullptr ? derived->bytes() : 0) + filter->copies.bytes();
     write_struct(info, out);
   });
 }

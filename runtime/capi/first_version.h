@@ -43,6 +43,8 @@ inline constexpr size_t kFirstBytes<sidbeam_constraint_config> = 16;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_constraint_info> = 88;
 template <>
+inline constexpr size_t kFirstBytes<sidbeam_item_limits> = 48;
+template <>
 inline constexpr size_t kFirstBytes<sidbeam_rows> = 64;
 template <>
 inline constexpr size_t kFirstBytes<sidbeam_vocabulary> = 40;

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "index/read/lookup.h"
 
+#include <optional>
+
 #include "capi/guard.h"
 #include "decode/objects.h"
 #include "index/read/children.h"
 #include "index/read/item_lists.h"
 #include "index/read/items.h"
+#include "index/read/value_cap.h"
+#include "sidbeam/constraint.h"
 #include "sidbeam/index.h"
 
 using namespace sidbeam;
@@ -38,33 +42,48 @@ namespace {
 struct ItemsOfOrdinals {
   const int64_t* ordinals;
   int64_t count;
-  ItemLimits limits;
-  int32_t distinct;
+  sidbeam_item_limits limits;
   int64_t *item_rows, *offsets;
-  int32_t* truncated;
+  int32_t *truncated, *came_short;
 };
 
-void list_items(const sidbeam_index& index, const RulesView* rules, const ItemsOfOrdinals& call) {
-  const IndexView& view = index.index.view;
-  check_item_lists(call.limits, call.distinct, call.item_rows, call.offsets);
+void check_call(const IndexView& index, const ItemsOfOrdinals& call) {
+  check_item_lists({call.limits.limit_per_sid, call.limits.limit}, call.limits.distinct, call.item_rows, call.offsets);
+  check_cap({call.limits.cap_attribute, call.limits.cap});
   require(call.offsets, "offsets");
   if (call.count < 0)
     fail(SIDBEAM_INVALID_ARGUMENT, "count is %lld, expected at least 0", static_cast<long long>(call.count));
   if (call.count > 0) require(call.ordinals, "ordinals");
   for (int64_t i = 0; i < call.count; ++i)
-    if (call.ordinals[i] < -1 || call.ordinals[i] >= static_cast<int64_t>(view.sids))
+    if (call.ordinals[i] < -1 || call.ordinals[i] >= static_cast<int64_t>(index.sids))
       fail(SIDBEAM_INVALID_ARGUMENT, "ordinals[%lld] is %lld, expected -1..%llu", static_cast<long long>(i),
-           static_cast<long long>(call.ordinals[i]), static_cast<unsigned long long>(view.sids - 1));
-  const RepeatsView* repeats = call.distinct != 0 ? &index.find_repeats() : nullptr;
+           static_cast<long long>(call.ordinals[i]), static_cast<unsigned long long>(index.sids - 1));
+}
+
+void list_items(const sidbeam_index& index, const RulesView* rules, const ItemsOfOrdinals& call) {
+  const IndexView& view = index.index.view;
+  check_call(view, call);
+  const CapRequest request = {call.limits.cap_attribute, call.limits.cap};
+  ValueCounts counts(index.runtime->allocator);
+  std::optional<ValueCap> cap;
+  if (request.most > 0)
+    cap.emplace(capped_attribute(index.index.attributes, request, "cap_attribute"), request.most, counts);
+  const RepeatsView* repeats = call.limits.distinct != 0 ? &index.find_repeats() : nullptr;
   OrdinalSet earlier(index.runtime->allocator, repeats != nullptr ? call.count : 0);
-  earlier.clear();
-  ItemList rows(call.limits, rules, call.item_rows);
-  for (int64_t i = 0; i < call.count; ++i) {
-    call.offsets[i] = rows.count();
-    rows.append(view, repeats, earlier, call.ordinals[i]);
-  }
-  call.offsets[call.count] = rows.count();
+  const auto list = [&](int64_t* item_rows, int64_t* offsets) {
+    ItemList rows({call.limits.limit_per_sid, call.limits.limit}, rules, cap ? &*cap : nullptr, item_rows);
+    earlier.clear();
+    for (int64_t i = 0; i < call.count; ++i) {
+      if (offsets != nullptr) offsets[i] = rows.count();
+      rows.append(view, repeats, earlier, call.ordinals[i]);
+    }
+    if (offsets != nullptr) offsets[call.count] = rows.count();
+    return rows;
+  };
+  if (cap && !cap->reserve(call.limits.limit)) list(nullptr, nullptr);  // it may fail, before anything is written
+  const ItemList rows = list(call.item_rows, call.offsets);
   if (call.truncated != nullptr) *call.truncated = rows.truncated() ? 1 : 0;
+  if (call.came_short != nullptr) *call.came_short = rows.came_short() ? 1 : 0;
 }
 
 }  // namespace
@@ -140,19 +159,26 @@ sidbeam_status sidbeam_index_items(const sidbeam_index* index, const int64_t* or
                                    int64_t* offsets, int32_t* truncated, sidbeam_error* err) {
   return guarded(err, [&] {
     view_of(index);
-    list_items(*index, nullptr, {ordinals, count, {limit_per_sid, limit}, distinct, item_rows, offsets, truncated});
+    sidbeam_item_limits limits = SIDBEAM_ITEM_LIMITS_INIT;
+    limits.limit_per_sid = limit_per_sid;
+    limits.limit = limit;
+    limits.distinct = distinct;
+    list_items(*index, nullptr, {ordinals, count, limits, item_rows, offsets, truncated, nullptr});
   });
 }
 
 sidbeam_status sidbeam_constraint_items(const sidbeam_constraint* constraint, const int64_t* ordinals, int64_t count,
-                                        int64_t limit_per_sid, int64_t limit, int32_t distinct, int64_t* item_rows,
-                                        int64_t* offsets, int32_t* truncated, sidbeam_error* err) {
+                                        const sidbeam_item_limits* limits, int64_t* item_rows, int64_t* offsets,
+                                        int32_t* truncated, int32_t* came_short, sidbeam_error* err) {
   return guarded(err, [&] {
     require(constraint, "constraint");
+    const sidbeam_item_limits none = SIDBEAM_ITEM_LIMITS_INIT;
     list_items(*constraint->index, constraint->rules(),
-               {ordinals, count, {limit_per_sid, limit}, distinct, item_rows, offsets, truncated});
+               {ordinals, count, read_struct(limits != nullptr ? limits : &none, "limits"), item_rows, offsets,
+                truncated, came_short});
   });
 }
+
 sidbeam_status sidbeam_index_item_ordinal(const sidbeam_index* index, int64_t item_row, int64_t* ordinal,
                                           sidbeam_error* err) {
   return guarded(err, [&] {

@@ -33,9 +33,6 @@ void check_constraints(const sidbeam_constraint_set_config& config) {
            "config.constraints[%lld] lacks the trie sections, expected an index built with kinds trie "
            "(SIDBEAM_KIND_TRIE)",
            static_cast<long long>(i));
-    char what[48];
-    std::snprintf(what, sizeof what, "config.constraints[%lld]", static_cast<long long>(i));
-    check_rules(SIDBEAM_STRATEGY_TRIE, config.device_type, *config.constraints[i], what);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "backend/backend.h"
 #include "backend/constraint.h"
 #include "backend/device.h"
+#include "backend/filter_copy.h"
 #include "backend/upload.h"
 #include "index/index.h"
 #include "index/read/repeats.h"
@@ -64,6 +65,7 @@ struct sidbeam_filter final : sidbeam::RefCounted<sidbeam_filter> {
   int64_t items = 0;                                      // rows that are in
   std::unique_ptr<const sidbeam::Expression> expression;  // what it was made of; null: of rows
   sidbeam::Lazy<sidbeam::DerivedBits> derived;
+  sidbeam::FilterCopies copies;
 
   const sidbeam::DerivedBits& prepare() const {
     return derived.get([&] {
@@ -91,6 +93,7 @@ struct sidbeam_constraint final : sidbeam::Constraint {
   }
   const sidbeam::IndexView& view() const override { return index->index.view; }
   const sidbeam::RepeatsView& repeats() const override { return index->find_repeats(); }
+  const sidbeam::Attributes& attributes() const override { return index->index.attributes; }
   int64_t allowed_sids() const {
     const sidbeam::RulesView* own = rules();
     return static_cast<int64_t>(own != nullptr ? own->sids_left : index->index.view.sids);
@@ -109,5 +112,10 @@ struct sidbeam_constraint final : sidbeam::Constraint {
     config.device_id = device_id;
     config.kinds = kinds;
     return index->uploads.bring(index->runtime->devices, index->index, config);
+  }
+  sidbeam::Ref<sidbeam::FilterCopy> bring_filter(int32_t device_id) const override {
+    if (!filter || (lists != nullptr && (**lists).view().only_listed))
+      return {};  // an allow list is what the filter left
+    return filter->copies.bring(index->runtime->devices, device_id, index->index.view, filter->prepare().view());
   }
 };

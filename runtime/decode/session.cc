@@ -14,6 +14,7 @@ namespace sidbeam {
 namespace {
 
 constexpr int32_t kMaxSlots = 1 << 20;
+constexpr int64_t kMostListed = 1 << 24, kDefaultListed = 4096;
 
 const char* name_of(int32_t strategy) {
   constexpr const char* kNames[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
@@ -41,6 +42,7 @@ void check_config(const sidbeam_session_config& config) {
   check_range("config.top_k", config.top_k, 0, SIDBEAM_MAX_CODES);
   check_range("config.log_probs_promised", config.log_probs_promised, 0, 1);
   check_range("config.mode", config.mode, SIDBEAM_MODE_SEARCH, SIDBEAM_MODE_STOCHASTIC);
+  check_range("config.max_listed", config.max_listed, 0, kMostListed);
   if (config.constraint == nullptr) fail(SIDBEAM_INVALID_ARGUMENT, "config.constraint is NULL, expected a constraint");
   const bool unconstrained = config.strategy == SIDBEAM_STRATEGY_HASH_FINAL || config.strategy == SIDBEAM_STRATEGY_NONE;
   if (unconstrained && config.normalization == SIDBEAM_NORMALIZE_VALID)
@@ -50,6 +52,12 @@ void check_config(const sidbeam_session_config& config) {
          name_of(config.strategy));
   check_mode(config);
   check_device_choice(config.device_type, config.device_id);
+}
+
+// 0 on the CPU, where lists are read in place.
+int64_t max_listed_of(const sidbeam_session_config& config) {
+  if (config.device_type == SIDBEAM_DEVICE_CPU) return 0;
+  return config.max_listed > 0 ? config.max_listed : kDefaultListed;
 }
 
 SessionShape shape_of(const sidbeam_session& session, const sidbeam_session_config& config) {
@@ -63,6 +71,9 @@ SessionShape shape_of(const sidbeam_session& session, const sidbeam_session_conf
   shape.mode = session.mode;
   shape.log_probs_promised = config.log_probs_promised != 0;
   shape.vocabulary = view_of(session.vocabulary);
+  shape.max_listed = session.max_listed;
+  shape.makes_room_for_rules =
+      session.strategy == SIDBEAM_STRATEGY_TRIE && (config.max_listed > 0 || config.constraint->rules() != nullptr);
   return shape;
 }
 
@@ -86,13 +97,16 @@ void check_strategy(int32_t strategy, const IndexView& index, const char* what) 
          name_of(strategy));
 }
 
-void check_rules(int32_t strategy, int32_t device_type, const Constraint& constraint, const char* what) {
-  if (constraint.rules() == nullptr) return;
+void check_rules(int32_t strategy, int64_t max_listed, const Constraint& constraint, const char* what) {
+  const RulesView* rules = constraint.rules();
+  if (rules == nullptr) return;
   if (strategy != SIDBEAM_STRATEGY_TRIE)
     fail(SIDBEAM_UNSUPPORTED, "%s has rules, expected strategy trie, which follows them, not %s", what,
          name_of(strategy));
-  if (device_type != SIDBEAM_DEVICE_CPU)
-    fail(SIDBEAM_UNSUPPORTED, "%s has rules, expected none on CUDA: they are followed on the CPU only", what);
+  const auto listed = static_cast<int64_t>(rules->rows.listed.count);
+  if (max_listed > 0 && listed > max_listed)
+    fail(SIDBEAM_INVALID_ARGUMENT, "%s lists %lld item rows, expected at most %lld, the session's max_listed", what,
+         static_cast<long long>(listed), static_cast<long long>(max_listed));
 }
 
 void check_places(int32_t beams, const IndexView& index, const char* what) {
@@ -116,7 +130,8 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   check_config(config);
   const IndexView& index = config.constraint->view();
   check_strategy(config.strategy, index, "config.constraint");
-  check_rules(config.strategy, config.device_type, *config.constraint, "config.constraint");
+  const int64_t max_listed = max_listed_of(config);
+  check_rules(config.strategy, max_listed, *config.constraint, "config.constraint");
   check_places(config.beams, index, "config.constraint");
   auto session = std::make_unique<sidbeam_session>();
   session->runtime = Ref<sidbeam_runtime>::share(runtime);
@@ -129,6 +144,7 @@ std::unique_ptr<sidbeam_session> create_session(sidbeam_runtime* runtime, const 
   session->strategy = config.strategy;
   session->normalization = config.normalization;
   session->mode = config.mode;
+  session->max_listed = max_listed;
   const bool probes = config.strategy == SIDBEAM_STRATEGY_SORTED_TOPK || config.strategy == SIDBEAM_STRATEGY_HASH_FINAL;
   if (probes) session->top_k = config.top_k > 0 ? config.top_k : config.beams;
   session->vocabulary = make_vocabulary(config.vocabulary, index.levels, &runtime->allocator);

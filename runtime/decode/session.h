@@ -18,6 +18,7 @@ struct sidbeam_session {
   int32_t device_type = 0, device_id = 0;
   int32_t slots = 0, beams = 0, levels = 0;  // S, M, L
   int32_t strategy = 0, normalization = 0, top_k = 0, mode = 0;
+  int64_t max_listed = 0;  // item rows of a constraint's lists; 0: any number, on the CPU
   sidbeam::Vocabulary vocabulary;
   sidbeam::NamedSlots named;                   // by starts and stops
   sidbeam::Buffer<sidbeam::SlotStart> starts;  // [S] of the current start
@@ -28,8 +29,9 @@ namespace sidbeam {
 
 // Throws if a strategy cannot run on an index; `what` names it.
 void check_strategy(int32_t strategy, const IndexView& index, const char* what);
-// Throws where a constraint has rules and the strategy or the device takes none.
-void check_rules(int32_t strategy, int32_t device_type, const Constraint& constraint, const char* what);
+// Throws where a constraint has rules and the strategy takes none, or more listed item rows than max_listed (0: none
+// is too many).
+void check_rules(int32_t strategy, int64_t max_listed, const Constraint& constraint, const char* what);
 // Throws unless candidates of so many beams have places at every level of the index (backend/score.h).
 void check_places(int32_t beams, const IndexView& index, const char* what);
 // The slots that a list names: `count`, or all of them where it is NULL and count 0 or S. Throws.

@@ -39,7 +39,7 @@ void check_constraint(const sidbeam_session& session, const sidbeam_start_args& 
     fail(SIDBEAM_INVALID_ARGUMENT, "%s has %d levels, expected at most %d, those of the session", what, index.levels,
          session.levels);
   check_strategy(session.strategy, index, what);
-  check_rules(session.strategy, session.device_type, *constraint, what);
+  check_rules(session.strategy, session.max_listed, *constraint, what);
   check_places(session.beams, index, what);
   check_vocabulary(session.vocabulary, *constraint, what);
   check_codebook(what, constraint->codebook(), session.constraint->codebook(), "the session's constraint");

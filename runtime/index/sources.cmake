@@ -7,6 +7,7 @@ target_sources(sidbeam_core PRIVATE
   index/index.cc
   index/names.cc
   index/attributes/digest.cc
+  index/attributes/find.cc
   index/attributes/sections.cc
   index/attributes/shape.cc
   index/arrow/arrays.cc
@@ -39,6 +40,7 @@ target_sources(sidbeam_core PRIVATE
   index/read/prefix_states.cc
   index/read/repeats.cc
   index/read/used_codes.cc
+  index/read/value_cap.cc
   index/rules/compile.cc
   index/rules/derived.cc
   index/rules/expression.cc

@@ -69,8 +69,9 @@ static void search(flat_handle* runtime, flat_handle* constraint) {
   static const float row[COLUMNS] = {0, -1, -2, -3};
   flat_handle* session;
   int64_t place[FLAT_BEAMS_COUNT] = {0}, stats[FLAT_STATS_COUNT] = {0}, ordinals[BEAMS];
-  CALL(session = flat_session_create(runtime, constraint, 1, BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0,
-                                     no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, &err));
+  CALL(session =
+           flat_session_create(runtime, constraint, 1, BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0, no_i64,
+                               no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, 0, &err));
   CALL(flat_session_start(session, no_i32, 1, no_i64, no_i32, 0, no_i32, no_i32, 0, no_f32, no_f32, 0, no_i64, no_i64,
                           no_i64, 0, no_i32, no_f32, no_f32, &err));
   for (int level = 0; level < LEVELS; ++level)
@@ -80,8 +81,9 @@ static void search(flat_handle* runtime, flat_handle* constraint) {
   CALL(flat_session_get_beams(session, (flat_out_i64){place, FLAT_BEAMS_COUNT}, &err));
   const float* scores = (const float*)(intptr_t)place[FLAT_BEAMS_SCORES];
   CHECK(scores[0] == -1 && scores[1] == -4);
-  CALL(flat_session_get_items(session, no_i32, 1, 0, 0, 0, (flat_out_i64){ordinals, BEAMS}, no_out_i32, no_out_i32,
-                              (flat_out_i64){NULL, 0}, (flat_out_i64){NULL, 0}, no_out_i32, 0, &err));
+  CALL(flat_session_get_items(session, no_i32, 1, 0, 0, 0, NULL, 0, (flat_out_i64){ordinals, BEAMS}, no_out_i32,
+                              no_out_i32, (flat_out_i64){NULL, 0}, (flat_out_i64){NULL, 0}, no_out_i32, no_out_i32, 0,
+                              &err));
   CHECK(ordinals[0] == 0 && ordinals[1] == 1);
   CALL(flat_session_get_stats(session, (flat_out_i64){stats, FLAT_STATS_COUNT}, &err));
   CHECK(stats[FLAT_STATS_STEPS] == LEVELS);

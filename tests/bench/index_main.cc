@@ -27,6 +27,7 @@ constexpr TableOf<Settings> kTables[] = {
     {"residency", "the first steps after opening, by residency", residency_table},
     {"titles-index", "an index of titles by kind, and the memory of the paper's arrays; --full: 6e6", titles_table},
     {"rules", "filters and lists of a request: deriving, changing, constraints", rules_table},
+    {"terms", "filters of one term over 1e7 items", terms_table},
     {"swap", "steps before, during and after a new index is brought in", swap_table},
 };
 

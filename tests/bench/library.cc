@@ -46,12 +46,11 @@ Builder fill_builder(sidbeam_runtime* runtime, const Catalogue& catalogue, int32
   return builder;
 }
 
-Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {
+Index build_index(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {
   const Builder builder = fill_builder(runtime, catalogue, kinds);
-  sidbeam_index* raw_index;
-  call("builder_finish", sidbeam_builder_finish, builder.get(), &raw_index);
-  const Index index(raw_index);
-  return constrain(raw_index);
+  sidbeam_index* index;
+  call("builder_finish", sidbeam_builder_finish, builder.get(), &index);
+  return Index(index);
 }
 
 Constraint constrain(sidbeam_index* index) {

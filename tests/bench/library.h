@@ -27,7 +27,7 @@ Runtime make_runtime(int32_t step_threads);
 
 // With the whole catalogue in it.
 Builder fill_builder(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds);
+Index build_index(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds);
 Constraint constrain(sidbeam_index* index);
-Constraint build_constraint(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds);
 
 }  // namespace bench

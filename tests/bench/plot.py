@@ -55,6 +55,9 @@ RELAXED_ROUNDS = tuple(f"{draft}, {form}" for draft in ("AtSpeed-R", "first laye
                        for form in ("exact", *(f"relaxed, N={n}" for n in ("K", 20, 40, 60))))
 DRAFTS = ("SFT", "WordKD", "TVDKD", "SeqKD", "AtSpeed-S", "AtSpeed-R")
 
+RULES = tuple(f"{rules}, {how}" for rules in ("half of the best 2000 seen", "filter 10 %", "filter 1 %")
+              for how in ("in the search", "afterwards"))
+
 FIGURES = (
     Figure("static_by_sids", "A step by size of the catalogue: B=2, M=70, V=2048, L=8, in cache", "static", x="N",
            x_label="SIDs", where=HOT, names=METHODS),
@@ -137,6 +140,12 @@ FIGURES = (
            y_label="share lost", log_y=False),
     Figure("papers_equal", "Recall@10 against time, by beams", "recall_time", x_unit="us",
            x_label="µs of processor time", unit="share R@10", y_label="Recall@10", where=INDUSTRIAL, log_y=False),
+    Figure("rules_after", "Of the exact 50 results under rules, by time of a request: V=2048, L=8, 1e6 SIDs", "after",
+           x_unit="us", x_label="µs of processor time of the steps", unit="share of the exact 50", names=RULES,
+           where={"catalogue": "uniform"}, y_label="share of the exact 50", log_y=False),
+    Figure("rules_after_real", "Of the exact 50 results under rules, by time of a request: Amazon Arts", "after",
+           x_unit="us", x_label="µs of processor time of the steps", unit="share of the exact 50", names=RULES,
+           where={"catalogue": "Arts"}, y_label="share of the exact 50", log_y=False),
     Figure("size", "Bytes a SID, item ids left out", "size", groups=("catalogue", "N"), unit="bytes a SID",
            y_label="bytes a SID", names=("trie", "compact", "sorted", "hash"), log_y=False),
     Figure("build", "Building in memory, checksums and item ids included", "build", groups=("L", "N", "threads"),

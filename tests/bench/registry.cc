@@ -27,6 +27,16 @@ MethodPointer ours(World& world, const Shape& shape) {
   return std::make_unique<SidbeamMethod>(world.runtime(threads), world.constraint(kinds), shape, strategy, top_k);
 }
 
+template <Rules rules>
+MethodPointer under(World& world, const Shape& shape) {
+  return std::make_unique<SidbeamMethod>(world.runtime(), world.ruled(rules), shape, SIDBEAM_STRATEGY_TRIE, 0);
+}
+
+template <Rules rules>
+MethodPointer alone(World& world, const Shape& shape) {
+  return std::make_unique<SidbeamMethod>(world.runtime(), world.allowed_alone(rules), shape, SIDBEAM_STRATEGY_TRIE, 0);
+}
+
 // With its top-k and top-p.
 template <int32_t strategy, int32_t kinds, int32_t top_k = 0, int32_t percent = 100>
 MethodPointer draws(World& world, const Shape& shape) {
@@ -104,6 +114,12 @@ constexpr MethodEntry kMethods[] = {
     {"sorted_top50", ours<SIDBEAM_STRATEGY_SORTED_TOPK, kColumns, kTopK>, 8, "none", Promise::kApproximate, true, false,
      "ppv_top50"},
     {"hash_final", ours<SIDBEAM_STRATEGY_HASH_FINAL, kColumns>, 8, "none", Promise::kApproximate},
+    {"half", under<Rules::kHalf>, 7, "none", Promise::kDrawn, true, false, "half_alone"},
+    {"half_alone", alone<Rules::kHalf>, 6, "none", Promise::kDrawn},
+    {"seen", under<Rules::kSeen>, 7, "none", Promise::kDrawn, true, false, "seen_alone"},
+    {"seen_alone", alone<Rules::kSeen>, 6, "none", Promise::kDrawn},
+    {"half_seen", under<Rules::kBoth>, 7, "none", Promise::kDrawn, true, false, "half_seen_alone"},
+    {"half_seen_alone", alone<Rules::kBoth>, 6, "none", Promise::kDrawn},
     {"none", ours<SIDBEAM_STRATEGY_NONE, kTrie>, 0, "", Promise::kUnconstrained},
     {"trie_threads2", ours<SIDBEAM_STRATEGY_TRIE, kTrie, 0, 2>, 6, "none_threads2", Promise::kConstrained},
     {"none_threads2", ours<SIDBEAM_STRATEGY_NONE, kTrie, 0, 2>, 0, "", Promise::kUnconstrained},

@@ -14,7 +14,7 @@ enum class Promise {
   kConstrained,    // those of mask-then-top-k
   kUnconstrained,  // those of top-k
   kApproximate,    // any; the share of the exact ones among them is reported
-  kDrawn,          // draws, those of `same_as` where it is given
+  kDrawn,          // draws, or a search under rules: what `same_as` has where it is given
   kNoBeams,        // it has none
 };
 

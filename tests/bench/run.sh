@@ -7,7 +7,8 @@
 #   --name NAME            of the results (default: latest)
 #   --tables NAME[,NAME..] only those tables (see --list of bench_step, bench_index, bench_import, bench_attention,
 #                          bench_products; pytorch; overhead)
-# BENCH_PYTHON names a Python with torch and numpy (default: python3); without them PyTorch is left out.
+# BENCH_PYTHON names a Python with torch, numpy and transformers (default: python3); what needs one that is not there is
+# left out.
 # If the machine does something else meanwhile, the figures include that: look at the load averages in the results.
 # SPDX-License-Identifier: Apache-2.0
 set -euo pipefail
@@ -60,16 +61,17 @@ run() {
   if [ -n "$its" ]; then "$bin/$program" --table "$its" "${size[@]}" --json "$lines" "$@"; fi
 }
 
-pytorch() {
-  wanted pytorch || return 0
-  printf '\npytorch: the step written in PyTorch, rows of the table static\n'
-  if ! "$python" -c 'import torch, numpy' 2>/dev/null; then
-    echo 'PyTorch not installed: left out'
+# in_python TABLE MODULE PROGRAM WHAT   a program for a Python that has the module
+in_python() {
+  wanted "$1" || return 0
+  printf '\n%s: %s\n' "$1" "$4"
+  if ! "$python" -c "import numpy, torch, $2" 2>/dev/null; then
+    echo "PyTorch or $2 not installed: left out"
     return 0
   fi
   local quick=()
   if [ "${size[*]}" = --quick ]; then quick=(--quick); fi
-  "$python" tests/bench/pytorch_step.py "${quick[@]}" --json "$lines"
+  "$python" "tests/bench/$3" "${quick[@]}" --json "$lines"
 }
 
 # Of the languages that their tests have built.
@@ -90,7 +92,8 @@ files=$(mktemp -d "${TMPDIR:-/tmp}/sidbeam-bench.XXXXXX")
 trap 'rm -rf "$lines" "$files"' EXIT
 before=$(load)
 run bench_step
-pytorch
+in_python pytorch torch pytorch_step.py 'the step written in PyTorch, rows of the table static'
+in_python after transformers prefix_fn.py 'a Python trie of the allowed items'
 run bench_index --dir "$files"
 run bench_import --dir "$files"
 run bench_attention

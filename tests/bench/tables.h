@@ -26,6 +26,8 @@ void lse_table(Context& context);
 void dtype_table(Context& context);
 void threads_table(Context& context);
 void xbeam_table(Context& context);
+void rules_table(Context& context);
+void after_table(Context& context);
 void floors_table(Context& context);
 void draws_table(Context& context);
 void disc_table(Context& context);

@@ -87,6 +87,25 @@ void xbeam_table(Context& context) {
   }
 }
 
+// Beside the trie without rules and tries of the allowed items alone, whose beams are the same. With the log-sum-exp
+// given, what is left is the search for children.
+void rules_table(Context& context) {
+  const bool quick = context.options.quick;
+  for (const Skew skew : {Skew::kUniform, Skew::kZipf}) {
+    World world(draw_catalogue(skew, quick ? 3000 : 1000000, quick ? 4 : 8, quick ? 64 : 2048));
+    for (const bool given : {false, true}) {
+      DecodeCase decode;
+      decode.table = "rules";
+      decode.methods = {"trie", "half", "seen", "half_seen", "half_alone", "seen_alone"};
+      decode.shape = shape_of(world.catalogue(), 2, quick ? 10 : kBeams);
+      decode.given = given;
+      decode.thread_time = true;
+      decode.more = {{"lse", given ? "given" : "computed"}};
+      run_decode(context, world, decode);
+    }
+  }
+}
+
 void threads_table(Context& context) {
   const bool quick = context.options.quick;
   World world = usual_world(quick);

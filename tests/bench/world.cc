@@ -1,7 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "world.h"
 
+#include <algorithm>
+#include <random>
+
 namespace bench {
+namespace {
+
+constexpr int64_t kSeen = 10000;
+
+// 1 where a row is in the filter.
+std::vector<char> draw_half(int64_t items) {
+  std::vector<char> half(static_cast<size_t>(items));
+  std::mt19937_64 random(29);
+  for (char& each : half) each = static_cast<char>(random() % 2);
+  return half;
+}
+
+std::vector<char> draw_seen(int64_t items) {
+  std::vector<char> seen(static_cast<size_t>(items), 0);
+  std::mt19937_64 random(30);
+  for (int64_t i = 0; i < std::min(kSeen, items / 4); ++i) seen[random() % seen.size()] = 1;
+  return seen;
+}
+
+// The rows that have that value.
+std::vector<int64_t> rows_of(const std::vector<char>& allowed, char value) {
+  std::vector<int64_t> rows;
+  for (size_t row = 0; row < allowed.size(); ++row)
+    if (allowed[row] == value) rows.push_back(static_cast<int64_t>(row));
+  return rows;
+}
+
+sidbeam_item_list list_of(const std::vector<int64_t>& rows) {
+  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
+  list.by = SIDBEAM_ITEMS_BY_ROW;
+  list.numbers = rows.data();
+  list.count = static_cast<int64_t>(rows.size());
+  return list;
+}
+
+Constraint constrain_by(sidbeam_index* index, int64_t items, Rules rules) {
+  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
+  config.index = index;
+  Filter filter;
+  if (rules != Rules::kSeen) {
+    const std::vector<int64_t> rows = rows_of(draw_half(items), 1);
+    const sidbeam_item_list half = list_of(rows);
+    sidbeam_filter* raw;
+    call("filter_from_items", sidbeam_filter_from_items, index, &half, static_cast<int64_t*>(nullptr), &raw);
+    filter.reset(raw);
+    config.filter = raw;
+  }
+  const std::vector<int64_t> rows = rows_of(draw_seen(items), 1);
+  const sidbeam_item_list seen = list_of(rows);
+  if (rules != Rules::kHalf) config.excluded = &seen;
+  sidbeam_constraint* constraint;
+  call("constraint_create", sidbeam_constraint_create, &config, &constraint);
+  return Constraint(constraint);
+}
+
+Catalogue without(const Catalogue& all, Rules rules) {
+  const std::vector<char> half = draw_half(all.sids), seen = draw_seen(all.sids);
+  Catalogue left;
+  left.name = all.name;
+  left.levels = all.levels;
+  left.codes = all.codes;
+  left.ends = all.ends;
+  const auto keeps = [&](int64_t sid) {
+    const auto i = static_cast<size_t>(sid);
+    return (rules == Rules::kSeen || half[i] != 0) && (rules == Rules::kHalf || seen[i] == 0);
+  };
+  for (int64_t sid = 0; sid < all.sids; ++sid) left.sids += keeps(sid) ? 1 : 0;
+  left.rows = Pages<int32_t>(left.sids * all.levels);
+  int32_t* to = left.rows.data();
+  for (int64_t sid = 0; sid < all.sids; ++sid)
+    if (keeps(sid)) to = std::copy_n(all.sid(sid), all.levels, to);
+  return left;
+}
+
+}  // namespace
 
 sidbeam_runtime* World::runtime(int32_t step_threads) {
   Runtime& runtime = runtimes_[step_threads];
@@ -9,9 +87,27 @@ sidbeam_runtime* World::runtime(int32_t step_threads) {
   return runtime.get();
 }
 
+sidbeam_index* World::index(int32_t kinds) {
+  Index& index = indexes_[kinds];
+  if (!index) index = build_index(runtime(), catalogue_, kinds);
+  return index.get();
+}
+
 sidbeam_constraint* World::constraint(int32_t kinds) {
   Constraint& constraint = constraints_[kinds];
-  if (!constraint) constraint = build_constraint(runtime(), catalogue_, kinds);
+  if (!constraint) constraint = constrain(index(kinds));
+  return constraint.get();
+}
+
+sidbeam_constraint* World::ruled(Rules rules) {
+  Constraint& constraint = ruled_[rules];
+  if (!constraint) constraint = constrain_by(index(SIDBEAM_KIND_TRIE), catalogue_.sids, rules);
+  return constraint.get();
+}
+
+sidbeam_constraint* World::allowed_alone(Rules rules) {
+  Constraint& constraint = alone_[rules];
+  if (!constraint) constraint = constrain(build_index(runtime(), without(catalogue_, rules), SIDBEAM_KIND_TRIE).get());
   return constraint.get();
 }
 
@@ -27,7 +123,9 @@ const Validity& World::validity(MakeValidity make) {
 }
 
 void World::forget() {
+  for (auto* each : {&ruled_, &alone_}) each->clear();
   constraints_.clear();
+  indexes_.clear();
   validities_.clear();
   static_trie_.reset();
 }

@@ -65,7 +65,7 @@ static inline void rig_add(flat_handle* builder, sidbeam_error* error) {
 
 static inline flat_handle* rig_session(flat_handle* runtime, flat_handle* constraint) {
   return flat_session_create(runtime, constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE,
-                             0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, &err);
+                             0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, 0, &err);
 }
 
 static inline rig make_rig(int64_t loan) {

@@ -42,6 +42,7 @@ Machine make_machine() {
 Case small_case(uint64_t seed) {
   Case c = differential::draw_case(seed);
   c.rules = 0;  // the format has none; see test_flat_rules.c, and each language's own tests
+  c.attributes = 0;
   const auto at_most = [](int64_t* value, int64_t most) { *value = std::min(*value, most); };
   at_most(&c.levels, 5);
   at_most(&c.codes, 24);

@@ -34,7 +34,7 @@ static void do_session(void) {
   state.session = flat_session_create(state.runtime, state.constraints[0], i32_of("slots"), i32_of("beams"),
                                       i32_of("strategy"), i32_of("normalization"), i32_of("top_k"), in_i64("offsets"),
                                       in_i32("maps"), in_i64("map_codes"), end_column(), SIDBEAM_DEVICE_CPU, 0,
-                                      i32_of("log_probs_promised"), i32_of("mode"), &err);
+                                      i32_of("log_probs_promised"), i32_of("mode"), 0, &err);
   succeed("flat_session_create");
   check_beams();
 }
@@ -93,8 +93,9 @@ static void items(void) {
   const flat_out_i64 none = {NULL, 0}, ordinals = out_i64(all), offsets = out_i64(all + count);
   const flat_out_i64 item_rows = i32_of("with_item_rows") ? out_i64(count * limit) : none;
   const flat_out_i32 sids = out_i32(in_i32("want_sids").count), lengths = out_i32(all), cut = out_i32(count);
+  const flat_out_i32 no_flags = {NULL, 0};
   flat_session_get_items(state.session, slots, slots.count, number_of(now, "limit_per_sid"), limit, i32_of("distinct"),
-                         ordinals, sids, lengths, item_rows, offsets, cut, 0, &err);
+                         NULL, 0, ordinals, sids, lengths, item_rows, offsets, cut, no_flags, 0, &err);
   if (err.code == 0) {
     same_i64("want_ordinals", ordinals.data);
     same_i32("want_sids", sids.data);

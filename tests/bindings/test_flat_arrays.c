@@ -213,24 +213,27 @@ static void get_items_checks_every_buffer(void) {
   const flat_in_i32 slots = no_i32; /* all: 2 */
   flat_handle* s = r.session;
   OKAY(rig_start(&r, &err));
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, two, no, no, none, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, NULL, 0, two, no, no, none, none, no, no_out_i32, 0, &err),
         "ordinals has 2 elements, expected at least 8");
-  SHORT(flat_session_get_items(s, slots, 0, 0, 2, 0, none, few, no, none, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 0, 0, 2, 0, NULL, 0, none, few, no, none, none, no, no_out_i32, 0, &err),
         "sids has 7 elements, expected at least 24");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, few, none, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, NULL, 0, none, no, few, none, none, no, no_out_i32, 0, &err),
         "lengths has 7 elements, expected at least 8");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, no, two, none, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, NULL, 0, none, no, no, two, none, no, no_out_i32, 0, &err),
         "item_rows has 2 elements, expected at least 4");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, no, none, two, no, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, NULL, 0, none, no, no, none, two, no, no_out_i32, 0, &err),
         "offsets has 2 elements, expected at least 10");
-  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, none, no, no, none, none, (flat_out_i32){narrow, 1}, 0, &err),
+  SHORT(flat_session_get_items(s, slots, 2, 0, 2, 0, NULL, 0, none, no, no, none, none, (flat_out_i32){narrow, 1},
+                               no_out_i32, 0, &err),
         "truncated has 1 elements, expected at least 2");
-  flat_session_get_items(s, slots, INT64_MAX, 0, 2, 0, none, no, no, none, two, no, 0, &err);
+  flat_session_get_items(s, slots, INT64_MAX, 0, 2, 0, NULL, 0, none, no, no, none, two, no, no_out_i32, 0, &err);
   CHECK_TEXT(err.message, "offsets has 2 elements, expected at least 9223372036854775807");
   SHORT(flat_session_get_beams(s, two, &err), "out has 2 elements, expected at least 15");
   SHORT(flat_session_get_stats(s, none, &err), "out is missing, expected 6 elements");
-  OKAY(flat_session_get_items(s, slots, 2, 0, 2, 0, OUT_I64(wide), OUT_I32(narrow), no, none, none, no, 0, &err));
-  OKAY(flat_session_get_items(s, slots, 0, 0, 0, 0, none, no, no, none, OUT_I64(wide), no, 0, &err)); /* sizes alone */
+  OKAY(flat_session_get_items(s, slots, 2, 0, 2, 0, NULL, 0, OUT_I64(wide), OUT_I32(narrow), no, none, none, no,
+                              no_out_i32, 0, &err));
+  OKAY(flat_session_get_items(s, slots, 0, 0, 0, 0, NULL, 0, none, no, no, none, OUT_I64(wide), no, no_out_i32, 0,
+                              &err)); /* sizes alone */
   free_rig(&r);
   CHECK_INT(returned(), 1);
 }
@@ -238,7 +241,7 @@ static void get_items_checks_every_buffer(void) {
 static flat_handle* session_ending(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                    int64_t end_column) {
   return flat_session_create(r->runtime, r->constraint, 1, 4, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE, 0, offsets,
-                             maps, map_codes, end_column, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, &err);
+                             maps, map_codes, end_column, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, 0, &err);
 }
 
 static flat_handle* session_with(const rig* r, flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes) {

@@ -106,7 +106,7 @@ static void a_layer_on_a_device_is_borrowed(void) {
   int64_t place[FLAT_BEAMS_COUNT] = {0};
   OKAY(session = flat_session_create(r.runtime, r.constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE,
                                      SIDBEAM_NORMALIZE_NONE, 0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CUDA, 0, 0,
-                                     SIDBEAM_MODE_SEARCH, &err));
+                                     SIDBEAM_MODE_SEARCH, 0, &err));
   OKAY(layer = flat_output_layer_create((flat_memory){there}, RIG_COLUMNS * HIDDEN, SIDBEAM_DTYPE_F32,
                                         SIDBEAM_DEVICE_CUDA, 0, RIG_COLUMNS, HIDDEN, 0,
                                         (flat_in_f32){(const float*)bias, RIG_COLUMNS}, 0, 1, &err));

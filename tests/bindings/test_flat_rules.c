@@ -281,21 +281,67 @@ static void items_of_a_constraint_are_those_it_allows(void) {
   int64_t rows[4] = {-1, -1, -1, -1}, offsets[3] = {-1, -1, -1};
   int32_t truncated[1] = {-1};
   OKAY(ruled = flat_constraint_create_ruled(r.index, NULL, ROWS(0), NO_LIST, &err));
-  OKAY(flat_constraint_items(ruled, IN_I64(0, 1), 0, 4, 0, OUT_I64(rows), OUT_I64(offsets), OUT_I32(truncated), &err));
+  OKAY(flat_constraint_items(ruled, IN_I64(0, 1), 0, 4, 0, NULL, 0, OUT_I64(rows), OUT_I64(offsets), OUT_I32(truncated),
+                             no_out_i32, &err));
   const int64_t expected[4] = {1, 2, -1, -1}, ends[3] = {0, 1, 2};
   CHECK_I64(rows, expected, 4);
   CHECK_I64(offsets, ends, 3);
   CHECK_INT(truncated[0], 0);
-  BAD(flat_constraint_items(ruled, IN_I64(0, 1), 0, 5, 0, OUT_I64(rows), OUT_I64(offsets), OUT_I32(truncated), &err),
+  BAD(flat_constraint_items(ruled, IN_I64(0, 1), 0, 5, 0, NULL, 0, OUT_I64(rows), OUT_I64(offsets), OUT_I32(truncated),
+                            no_out_i32, &err),
       "item_rows has 4 elements, expected at least 5");
-  BAD(flat_constraint_items(ruled, IN_I64(0, 1, 2), 0, 4, 0, OUT_I64(rows), OUT_I64(offsets), no_out_i32, &err),
+  BAD(flat_constraint_items(ruled, IN_I64(0, 1, 2), 0, 4, 0, NULL, 0, OUT_I64(rows), OUT_I64(offsets), no_out_i32,
+                            no_out_i32, &err),
       "offsets has 3 elements, expected at least 4");
   flat_close(ruled);
-  REFUSED(flat_constraint_items(ruled, IN_I64(0), 0, 0, 0, no_out_i64, OUT_I64(offsets), no_out_i32, &err),
+  REFUSED(flat_constraint_items(ruled, IN_I64(0), 0, 0, 0, NULL, 0, no_out_i64, OUT_I64(offsets), no_out_i32,
+                                no_out_i32, &err),
           SIDBEAM_BAD_STATE, "constraint is closed");
   flat_free(ruled);
   free_rig(&r);
   CHECK_INT(returned(), 5);
+}
+
+/* Four regions, one each, and the 13 items without one. */
+static void caps_arrive(void) {
+  rig r = make_rig(8);
+  flat_handle *index = attributed(r.runtime), *constraint;
+  static int64_t ordinals[120], rows[120], offsets[121];
+  int64_t info[FLAT_INFO_COUNT] = {0};
+  int32_t truncated[1] = {-1}, came_short[RIG_SLOTS] = {-1, -1};
+  OKAY(flat_index_get_info(index, OUT_I64(info), no_out_bytes, &err));
+  const flat_in_i64 all = {ordinals, info[FLAT_INFO_SIDS]};
+  for (int64_t i = 0; i < all.count; ++i) ordinals[i] = i;
+  OKAY(constraint = flat_constraint_create(index, &err));
+  OKAY(flat_constraint_items(constraint, all, 0, 120, 0, "region", 1, OUT_I64(rows), OUT_I64(offsets),
+                             OUT_I32(truncated), OUT_I32(came_short), &err));
+  CHECK_INT(offsets[all.count], 17);
+  CHECK_INT(truncated[0], 0);
+  CHECK_INT(came_short[0], 1);
+  OKAY(flat_constraint_items(constraint, all, 0, 120, 0, "", 0, OUT_I64(rows), OUT_I64(offsets), no_out_i32,
+                             OUT_I32(came_short), &err));
+  CHECK_INT(offsets[all.count], 120);
+  CHECK_INT(came_short[0], 0);
+  BAD(flat_constraint_items(constraint, all, 0, 120, 0, "", 2, OUT_I64(rows), OUT_I64(offsets), no_out_i32, no_out_i32,
+                            &err),
+      "cap is 2 and cap_attribute is NULL, expected the attribute that it is for");
+  BAD(flat_constraint_items(constraint, all, 0, 0, 0, "region", 1, no_out_i64, OUT_I64(offsets), no_out_i32,
+                            (flat_out_i32){came_short, 0}, &err),
+      "came_short has 0 elements, expected at least 1");
+  OKAY(flat_session_get_items(r.session, no_i32, RIG_SLOTS, 0, 0, 0, "", 0, no_out_i64, no_out_i32, no_out_i32,
+                              no_out_i64, no_out_i64, no_out_i32, OUT_I32(came_short), 0, &err));
+  CHECK_INT(came_short[1], 0);
+  OKAY(rig_start(&r, &err));
+  BAD(flat_session_get_items(r.session, no_i32, RIG_SLOTS, 0, 0, 0, "region", 1, no_out_i64, no_out_i32, no_out_i32,
+                             no_out_i64, no_out_i64, no_out_i32, no_out_i32, 0, &err),
+      "slot 0: cap_attribute 'region' is not there, expected none, since the index has no attributes");
+  BAD(flat_session_get_items(r.session, no_i32, RIG_SLOTS, 0, 0, 0, "", 0, no_out_i64, no_out_i32, no_out_i32,
+                             no_out_i64, no_out_i64, no_out_i32, (flat_out_i32){came_short, 1}, 0, &err),
+      "came_short has 1 elements, expected at least 2");
+  flat_free(constraint);
+  flat_free(index);
+  free_rig(&r);
+  CHECK_INT(returned(), 8);
 }
 
 /* One batch mixes rules: of the second slot ordinals 0 and 1 are forbidden. */
@@ -312,11 +358,19 @@ static void slots_of_one_start_have_rules_of_their_own(void) {
   const int32_t live[2] = {4, 3}; /* of five SIDs; of three */
   CHECK_I32((const int32_t*)(intptr_t)place[FLAT_BEAMS_LIVE], live, 2);
   int64_t ordinals[RIG_SLOTS * RIG_BEAMS] = {0};
-  OKAY(flat_session_get_items(r.session, no_i32, RIG_SLOTS, 0, 0, 0, OUT_I64(ordinals), no_out_i32, no_out_i32,
-                              no_out_i64, no_out_i64, no_out_i32, 0, &err));
+  OKAY(flat_session_get_items(r.session, no_i32, RIG_SLOTS, 0, 0, 0, NULL, 0, OUT_I64(ordinals), no_out_i32, no_out_i32,
+                              no_out_i64, no_out_i64, no_out_i32, no_out_i32, 0, &err));
   for (int m = 0; m < 3; ++m) CHECK(ordinals[RIG_BEAMS + m] >= 2);
   free_rig(&r);
   CHECK_INT(returned(), 6);
+}
+
+static void a_session_is_told_how_many_rows_slots_may_list(void) {
+  rig r = make_rig(1);
+  BAD(flat_session_create(r.runtime, r.constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE, SIDBEAM_NORMALIZE_NONE,
+                          0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, SIDBEAM_MODE_SEARCH, -1, &err),
+      "config.max_listed is -1, expected 0..16777216");
+  free_rig(&r);
 }
 
 int main(void) {
@@ -329,7 +383,9 @@ int main(void) {
       TEST(every_call_on_a_closed_filter_says_so),
       TEST(a_constraint_takes_its_rules_and_says_what_is_left),
       TEST(items_of_a_constraint_are_those_it_allows),
+      TEST(caps_arrive),
       TEST(slots_of_one_start_have_rules_of_their_own),
+      TEST(a_session_is_told_how_many_rows_slots_may_list),
   };
   return RUN_TESTS(tests);
 }

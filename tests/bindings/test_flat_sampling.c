@@ -7,7 +7,7 @@
 
 static flat_handle* session_of(const rig* r, int32_t mode) {
   return flat_session_create(r->runtime, r->constraint, RIG_SLOTS, RIG_BEAMS, SIDBEAM_STRATEGY_TRIE,
-                             SIDBEAM_NORMALIZE_FULL, 0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, mode,
+                             SIDBEAM_NORMALIZE_FULL, 0, no_i64, no_i32, no_i64, -1, SIDBEAM_DEVICE_CPU, 0, 0, mode, 0,
                              &err);
 }
 

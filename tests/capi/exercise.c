@@ -135,6 +135,21 @@ static sidbeam_vocabulary vocabulary_of(const exercise* e) {
   return vocabulary;
 }
 
+/* The same lists under a cap by each attribute that takes one. */
+static void read_capped(exercise* e, sidbeam_session* session, sidbeam_items items) {
+  int32_t came_short[2];
+  items.came_short = came_short;
+  for (int64_t i = 0; i < e->info.attribute_count; ++i) {
+    sidbeam_attribute_info attribute = SIDBEAM_ATTRIBUTE_INFO_INIT;
+    if (!tried(e, sidbeam_index_get_attribute(e->index, i, &attribute, NULL))) return;
+    if (attribute.type == SIDBEAM_ATTRIBUTE_F32) continue;
+    items.cap_attribute = attribute.name;
+    items.cap = 1 + i;
+    items.distinct = i % 2 == 1;
+    if (tried(e, sidbeam_session_get_items(session, NULL, 0, &items, NULL))) e->sink += items.offsets[BEAMS];
+  }
+}
+
 static void read_results(exercise* e, sidbeam_session* session) {
   int64_t ordinals[2 * BEAMS], item_rows[2 * 8], offsets[2 * (BEAMS + 1)];
   int32_t sids[2 * BEAMS * SIDBEAM_MAX_LEVELS], lengths[2 * BEAMS], truncated[2];
@@ -148,6 +163,7 @@ static void read_results(exercise* e, sidbeam_session* session) {
   items.truncated = truncated;
   if (!tried(e, sidbeam_session_get_items(session, NULL, 0, &items, NULL))) return;
   for (int64_t i = offsets[0]; i < offsets[BEAMS]; ++i) e->sink += item_rows[i];
+  read_capped(e, session, items);
 }
 
 static sidbeam_session* session_of(exercise* e, int32_t strategy, int32_t normalization, int32_t mode) {

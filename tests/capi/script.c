@@ -111,6 +111,8 @@ static sidbeam_status search(script* s, int32_t strategy) {
   items.ordinals = ordinals;
   items.item_rows = found;
   items.offsets = offsets;
+  items.cap_attribute = kLists;
+  items.cap = 1;
   TRY(sidbeam_session_create(s->runtime, &config, &s->session, s->error));
   TRY(sidbeam_session_start(s->session, &start, s->error));
   for (int level = 0; level < 3; ++level) TRY(sidbeam_session_step(s->session, &step, s->error));
@@ -170,6 +172,18 @@ static sidbeam_status go_stateless(script* s) {
   return words[0] == 0xc && words[1] == 1 && (best[0] == 2 || best[0] == 3) ? SIDBEAM_OK : SIDBEAM_INTERNAL;
 }
 
+/* The items of ordinals with at most one per string of theirs. */
+static sidbeam_status list_capped(script* s, const sidbeam_constraint* constraint) {
+  static const int64_t ordinals[3] = {0, 3, 2};
+  sidbeam_item_limits limits = SIDBEAM_ITEM_LIMITS_INIT;
+  int64_t offsets[4];
+  int32_t came_short = -1;
+  limits.cap_attribute = kStrings;
+  limits.cap = 1;
+  TRY(sidbeam_constraint_items(constraint, ordinals, 3, &limits, NULL, offsets, NULL, &came_short, s->error));
+  return came_short == 0 ? SIDBEAM_OK : SIDBEAM_INTERNAL; /* no two have the same */
+}
+
 /* Filters whose handles go at once: of a text, whose text is asked for, and of rows as bits. */
 static sidbeam_status parse_filters(script* s) {
   static const char text[] = "not 'an attribute of strings' in (a, 'a string that no small string holds')";
@@ -215,6 +229,7 @@ static sidbeam_status follow_rules(script* s) {
   sidbeam_status status = sidbeam_constraint_create(&config, &ruled, s->error);
   if (status == SIDBEAM_OK) status = sidbeam_constraint_exclude(ruled, &by_row, &more, s->error);
   sidbeam_constraint_release(more);
+  if (status == SIDBEAM_OK) status = list_capped(s, ruled);
   if (status == SIDBEAM_OK) {
     s->constraint = ruled;
     status = search(s, SIDBEAM_STRATEGY_TRIE);

@@ -27,6 +27,7 @@ static struct {
   sidbeam_row_set row_set;
   sidbeam_term term;
   sidbeam_constraint_config constraint_config;
+  sidbeam_item_limits item_limits;
   sidbeam_rows rows, logits; /* of a step, and of a stateless call */
   sidbeam_vocabulary vocabulary;
   sidbeam_session_config session_config;
@@ -82,6 +83,7 @@ static void release_there(void* context, int32_t device_id, void* memory, int64_
 static const sidbeam_state beginning[1] = {0};
 static const int64_t key[1] = {0};
 static int32_t code[1];
+static int64_t offset[1];
 static float log_prob[1];
 
 static void fill_speculation(void) {
@@ -124,6 +126,7 @@ static void fill_inputs(void) {
   w.term = (sidbeam_term)SIDBEAM_TERM_INIT;
   w.term.attribute = "price";
   w.term.op = SIDBEAM_TERM_IS_NULL;
+  w.item_limits = (sidbeam_item_limits)SIDBEAM_ITEM_LIMITS_INIT;
   w.rows = same_row(w.row, 1, 4, 4);
   w.logits = make_rows(w.row, 0, 1, 4);
   w.vocabulary = (sidbeam_vocabulary)SIDBEAM_VOCABULARY_INIT;
@@ -302,6 +305,7 @@ MAKER(constraint_exclude, sidbeam_constraint, sidbeam_constraint_exclude(w.const
       sidbeam_constraint_release)
 PART(excluded_part, sidbeam_constraint_config, constraint_config, excluded, constraint_create)
 PART(allowed_part, sidbeam_constraint_config, constraint_config, allowed, constraint_create)
+TAKER(constraint_items, sidbeam_constraint_items(w.constraint, NULL, 0, given, NULL, offset, NULL, NULL, &err))
 static sidbeam_status filter_get_info(void* given) {
   sidbeam_filter* filter = NULL;
   sidbeam_status status = sidbeam_filter_from_items(w.index, &w.item_list, NULL, &filter, &err);
@@ -376,6 +380,7 @@ const subject subjects[] = {
     {"sidbeam_item_list", INPUT, &w.item_list, excluded_part, SIDBEAM_OK, 0, NULL},
     {"sidbeam_item_list", INPUT, &w.item_list, allowed_part, SIDBEAM_OK, 0, NULL},
     {"sidbeam_constraint_config", INPUT, &w.constraint_config, constraint_create, SIDBEAM_OK, 0, NULL},
+    {"sidbeam_item_limits", INPUT, &w.item_limits, constraint_items, SIDBEAM_OK, 0, NULL},
     {"sidbeam_rows", INPUT, &w.rows, session_step_rows, SIDBEAM_OK, 0, NULL},
     {"sidbeam_rows", INPUT, &w.logits, set_mask, SIDBEAM_OK, 0, NULL},
     {"sidbeam_rows", INPUT, &w.logits, set_topk, SIDBEAM_OK, 0, NULL},

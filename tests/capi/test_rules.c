@@ -121,12 +121,15 @@ static void lists_of_items_leave_out_what_is_forbidden(void) {
   sidbeam_constraint* constraint = make_ruled(index, NULL, &fifteen, NULL);
   int64_t rows[4] = {-9, -9, -9, -9}, offsets[5];
   int32_t truncated = -1;
-  CHECK_OK(sidbeam_constraint_items(constraint, ordinals, 3, 1, 4, 0, rows, offsets, &truncated, &err));
+  sidbeam_item_limits limits = SIDBEAM_ITEM_LIMITS_INIT;
+  limits.limit_per_sid = 1;
+  limits.limit = 4;
+  CHECK_OK(sidbeam_constraint_items(constraint, ordinals, 3, &limits, rows, offsets, &truncated, NULL, &err));
   CHECK_I64(offsets, ((const int64_t[]){0, 1, 1, 2}), 4);
   CHECK_I64(rows, ((const int64_t[]){1, 3}), 2);
   CHECK_INT(truncated, 0); /* a limit counts what is allowed */
-  CHECK_FAILS(sidbeam_constraint_items(NULL, ordinals, 3, 0, 4, 0, rows, offsets, NULL, &err), SIDBEAM_INVALID_ARGUMENT,
-              "constraint is NULL");
+  CHECK_FAILS(sidbeam_constraint_items(NULL, ordinals, 3, &limits, rows, offsets, NULL, NULL, &err),
+              SIDBEAM_INVALID_ARGUMENT, "constraint is NULL");
   sidbeam_session_config config = session_config(constraint);
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   sidbeam_constraint_release(constraint);

@@ -113,6 +113,25 @@ class Example(Decode):
         self.assertEqual(items(), [["7", "8"], ["5"], ["5", "7"]])
         self.assertEqual(items("--distinct"), [["7", "8"], ["5"], []])
 
+    def test_a_cap_lists_the_best_of_each_value(self):
+        brands = [("1", 0, "a"), ("2", 0, "b"), ("3", 1, "a"), ("4", 2, None), ("5", 2, "a")]
+        catalogue = [{"item": item, "sid": [code], "brand": brand} for item, code, brand in brands]
+        index = self.index("--attributes", "brand", catalogue=catalogue)
+        arguments = ["decode", index, "--logits", self.logits([[2.0, 1, 0]]), "--beams", 3]
+        def items(*options):
+            request = self.json(*arguments, *options)["requests"][0]
+            return [beam["items"] for beam in request["beams"]], request.get("came_short")
+        self.assertEqual(items(), ([["1", "2"], ["3"], ["4", "5"]], None))
+        self.assertEqual(items("--cap", 2, "--cap-by", "brand"), ([["1", "2"], ["3"], ["4"]], True))
+        self.assertEqual(items("--cap", 1, "--cap-by", "brand"), ([["1", "2"], [], ["4"]], True))
+        self.assertEqual(items("--cap", 3, "--cap-by", "brand"), ([["1", "2"], ["3"], ["4", "5"]], False))
+        out = self.ok(*arguments, "--cap", 1, "--cap-by", "brand")
+        self.assertTrue(out.startswith("request 0: 3 live, came short\n"), out)
+        self.fails("'colour' is not there, expected one of 'brand'", *arguments, "--cap", 1, "--cap-by", "colour")
+        self.misused("--cap requires --cap-by", *arguments, "--cap", 1)
+        self.misused("--cap-by requires --cap", *arguments, "--cap-by", "brand")
+        self.misused("--cap: ", *arguments, "--cap", 0, "--cap-by", "brand")
+
     def test_table(self):
         index = self.index("--codes", "4")
         rows = [[0.0, -1, -9, -0.5], [-1.0, 0, -2, 0], [-0.25, -4, -0.125, 0]]

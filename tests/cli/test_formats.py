@@ -362,6 +362,25 @@ class BadFiles(Bad):
                  '{\n"17": ["<a_1>"],\n"\\"17\\\\": [\n"<a_2>"],\n"17": ["<a_1>"]}')
         self.bad("a.index.json':1: item 'a' comes twice, first in line 1", "a.index.json",
                  '{"a": ["<a_1>", "<b_2>"], "\\u0061": ["<a_1>", "<b_2>"]}')
+        # Behind keys in order, of which it can be the last one or another.
+        keys = ["%d" % (7 * i) for i in range(150)]
+        for key in [keys[-1], keys[-2], keys[70], keys[0]]:
+            members = ['"%s": ["<a_%d>"]' % (each, i) for i, each in enumerate([*keys, key])]
+            self.bad("a.index.json':%d: item '%s' comes twice, first in line %d" %
+                     (len(members), key, keys.index(key) + 1), "a.index.json", "{%s}" % ",\n".join(members))
+
+    def test_the_line_of_a_record_behind_many_that_are_alike(self):
+        """Which are read some at a time."""
+        forms = [("a.jsonl", "", '{"item": "i%d", "sid": [%d, 1]}', '{"item": "i%d", "sid": [1]}', "\n", ""),
+                 ("a.json", "[", '{"item": "i%d", "sid": [%d, 1]}', '{"item": "i%d", "sid": [1]}', ",\n", "]"),
+                 ("a.index.json", "{", '"i%d": ["<a_%d>", "<b_1>"]', '"i%d": ["<a_1>"]', ",\n", "}"),
+                 ("a.csv", "item,sid\n", "i%d,<a_%d><b_1>", "i%d,<a_1>", "\n", "")]
+        for name, begin, row, bad, between, end in forms:
+            for count in [1, 2, 64, 65, 66, 129, 200]:
+                rows = [row % (i, i) for i in range(count)] + [bad % count] + [row % (i, i) for i in range(201, 300)]
+                line = begin.count("\n") + count + 1
+                self.bad("%s':%d: item 'i%d': SID of 1 code, expected 2" % (name, line, count), name,
+                         begin + between.join(rows) + end)
 
     def test_csv(self):
         self.bad("no column of item ids (--item-column), the first line has 'x', 'sid'", "a.csv", "x,sid\n1,2\n")

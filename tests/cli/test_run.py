@@ -69,6 +69,21 @@ class Answers(Run):
         items = [beam["items"] for beam in self.one("--tokens", "19", "--beams", 7, "--distinct")["beams"]]
         self.assertEqual(items, [["7"]] + [[]] * 6)
 
+    def test_a_cap_lists_the_best_of_each_value(self):
+        catalogue = [{"item": item, "sid": sid, "even": int(item) % 2 == 0} for item, sid in CATALOGUE.items()]
+        self.x = self.index("--codes", "4", "--attributes", "even", catalogue=catalogue, name="y.sidx")
+        def items(*options):
+            request = self.one("--tokens", "19", "--beams", 7, *options)
+            return [item for beam in request["beams"] for item in beam["items"]], request.get("came_short")
+        every, _ = items()
+        even, odd = ([item for item in every if int(item) % 2 == rest] for rest in (0, 1))
+        self.assertEqual(len(every), 8)
+        self.assertEqual(items("--cap", 2, "--cap-by", "even"),
+                         (sorted(even[:2] + odd[:2], key=every.index), True))
+        self.assertEqual(items("--cap", 4, "--cap-by", "even"), (every, False))
+        self.fails_run("'odd' is not there, expected one of 'even'", "--tokens", "19", *OFFSETS, "--cap", 1, "--cap-by",
+                       "odd")
+
     def test_table(self):
         request = self.one("--tokens", "19,25,34", "--beams", 2)
         out = self.ok("run", self.model, self.x, *OFFSETS, "--tokens", "19,25,34", "--beams", 2)

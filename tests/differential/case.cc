@@ -40,6 +40,7 @@ const std::vector<Knob>& knobs() {
                                         {"lean", &Case::lean},
                                         {"compact", &Case::compact},
                                         {"rules", &Case::rules},
+                                        {"attributes", &Case::attributes},
                                         {"layout", &Case::layout},
                                         {"misalign", &Case::misalign},
                                         {"maps", &Case::maps},
@@ -247,6 +248,7 @@ Case draw_case(uint64_t seed) {
   if (dice.one_in(25)) deepen(dice, &c);
   c.settings = dice.below(4);
   c.rules = dice.one_in(2) ? 0 : dice.among({1, 2, 3, 4, 5, 7});
+  c.attributes = dice.one_in(2);
   return repaired(c);
 }
 

@@ -60,7 +60,8 @@ struct Case {
   int64_t restarts = 0;    // 1: slots stop and start again in the middle
   int64_t operations = 1;  // calls of start, stop and step
 
-  int64_t rules = 0;  // 1: a filter, 2: excluded items, 4: an allow list, or'ed
+  int64_t rules = 0;       // 1: a filter, 2: excluded items, 4: an allow list, or'ed
+  int64_t attributes = 0;  // 1: items have attributes, and lists of items are capped by them
 
   int64_t stateless = 0;  // 1: also the stateless forms
 
@@ -104,7 +105,8 @@ enum Purpose : uint64_t {
   kDrawReplay,
   kDrawSettings,
   kDrawSampling,
-  kDrawRules
+  kDrawRules,
+  kDrawAttributes
 };
 
 }  // namespace differential

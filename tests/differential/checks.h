@@ -63,8 +63,18 @@ struct SlotItems {
   size_t catalogue = 0;
   std::vector<oracle::Beam> beams;
 };
-void check_items(const World& world, const Place& place, const sidbeam_session* session,
-                 const std::vector<SlotItems>& slots, uint64_t draw, Coverage* coverage);
+void check_items(const World& world, const std::vector<Loaded>& loaded, const Place& place,
+                 const sidbeam_session* session, const std::vector<SlotItems>& slots, uint64_t draw,
+                 Coverage* coverage);
+
+// The columns of the children of all slots' beams, before a step; `fed`: those that the step reads.
+struct FedBeam {
+  size_t catalogue = 0;
+  const oracle::Sid* prefix;
+  bool fed;
+};
+void check_children(const World& world, const Place& place, const sidbeam_session* session,
+                    const std::vector<std::vector<FedBeam>>& slots, uint64_t draw, Coverage* coverage);
 
 // The same life alone, with the other exact strategy and in every way: the same bits. Between a device and the CPU the
 // bits are the same where the log-sum-exp is given; otherwise results differ by its rounding.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "checks.h"
+#include "item_values.h"
 
 namespace differential {
 namespace {
@@ -10,7 +11,7 @@ namespace {
 // What one call wrote.
 struct Buffers {
   std::vector<int64_t> ordinals, item_rows, offsets;
-  std::vector<int32_t> sids, lengths, truncated;
+  std::vector<int32_t> sids, lengths, truncated, came_short;
 };
 
 struct Limits {
@@ -18,6 +19,8 @@ struct Limits {
   int64_t total = 0;    // 0: none
   bool written = true;  // false: the caller wants no item rows, only to know how many
   bool distinct = false;
+  size_t attribute = 0;  // that is capped
+  int64_t cap = 0;       // 0: none
 };
 
 void check_slot_sids(const World& world, const SlotItems& slot, const Buffers& buffers, size_t i) {
@@ -48,7 +51,9 @@ void check_slot_rows(const World& world, const SlotItems& slot, const Buffers& b
     const bool complete = buffers.ordinals[i * beams + m] >= 0;
     ordinals.push_back(complete ? oracle::ordinal_of(catalogue, slot.beams[m].prefix) : -1);
   }
-  const auto lists = oracle::item_lists(catalogue, ordinals, limits.per_sid, limits.total, limits.distinct);
+  oracle::Cap cap{limits.cap, {}};
+  if (limits.cap > 0) cap.values = values_by_row(world.c, limits.attribute, catalogue);
+  const auto lists = oracle::item_lists(catalogue, ordinals, limits.per_sid, limits.total, limits.distinct, cap);
   const auto all = oracle::item_lists(catalogue, ordinals, 0, 0, false);
   const int64_t* offsets = buffers.offsets.data() + i * (beams + 1);
   int64_t written = 0;
@@ -66,23 +71,63 @@ void check_slot_rows(const World& world, const SlotItems& slot, const Buffers& b
   }
   expect(offsets[beams] == written, "items: slot ", i, ": last offset is ", offsets[beams], " and should be ", written);
   expect(buffers.truncated[i] == (lists.truncated ? 1 : 0), "items: slot ", i, ": truncated is ", buffers.truncated[i]);
+  expect(buffers.came_short[i] == (lists.came_short ? 1 : 0), "items: slot ", i, ": came_short is ",
+         buffers.came_short[i]);
   if (lists.truncated) ++(*coverage)["item lists cut by a limit"];
+  if (lists.came_short)
+    ++(*coverage)["item lists that came short, by " + std::string(kAttributeNames[limits.attribute])];
+  if (limits.cap > 0 && lists.truncated) ++(*coverage)["item lists cut after a cap"];
   if (limits.total == 0) ++(*coverage)["item lists sized without a limit"];
   if (limits.distinct && oracle::item_lists(catalogue, ordinals, 0, 0, true).rows != all.rows)
     ++(*coverage)["item lists without items of better beams"];
 }
 
-}  // namespace
-
-void check_items(const World& world, const Place& place, const sidbeam_session* session,
-                 const std::vector<SlotItems>& slots, uint64_t draw, Coverage* coverage) {
-  const uint64_t hash = mix(world.seed(), kDrawItemLimits, draw);
-  const auto beams = static_cast<size_t>(world.c.beams), levels = static_cast<size_t>(world.c.levels);
+Limits draw_limits(const World& world, uint64_t hash) {
   Limits limits{hash % 2 == 0 ? 0 : static_cast<int64_t>(1 + hash / 2 % 2), static_cast<int64_t>(1 + hash / 4 % 12),
                 hash % 5 != 0, hash / 240 % 2 == 0};
   if (hash % 3 == 0) limits.total = world.c.beams * world.c.items * world.c.sids;
   limits.total = std::min<int64_t>(limits.total, 100000);
   if (!limits.written && hash / 60 % 2 == 0) limits.total = 0;
+  if (world.c.attributes != 0 && hash / 480 % 4 != 0) {
+    limits.attribute = hash / 1920 % kAttributes;
+    limits.cap = static_cast<int64_t>(1 + hash / 7680 % 3);
+  }
+  return limits;
+}
+
+// The same lists from the ordinals of the beams, as a host has them of a device's or of a runner's result.
+void check_listed(const World& world, const Loaded& loaded, const SlotItems& slot, const int64_t* ordinals,
+                  const Limits& limits, Coverage* coverage) {
+  const auto beams = static_cast<size_t>(world.c.beams);
+  Buffers buffers{{ordinals, ordinals + beams},
+                  std::vector<int64_t>(static_cast<size_t>(limits.total), -9),
+                  std::vector<int64_t>(beams + 1, -9),
+                  {},
+                  {},
+                  {-9},
+                  {-9}};
+  sidbeam_item_limits given = SIDBEAM_ITEM_LIMITS_INIT;
+  given.limit_per_sid = limits.per_sid;
+  given.limit = limits.total;
+  given.distinct = limits.distinct ? 1 : 0;
+  given.cap_attribute = limits.cap > 0 ? kAttributeNames[limits.attribute] : nullptr;
+  given.cap = limits.cap;
+  call("sidbeam_constraint_items", sidbeam_constraint_items, loaded.constraint.get(), ordinals, world.c.beams, &given,
+       limits.written ? buffers.item_rows.data() : nullptr, buffers.offsets.data(), buffers.truncated.data(),
+       buffers.came_short.data());
+  check_slot_rows(world, slot, buffers, 0, limits, coverage);
+}
+
+}  // namespace
+
+void check_items(const World& world, const std::vector<Loaded>& loaded, const Place& place,
+                 const sidbeam_session* session, const std::vector<SlotItems>& slots, uint64_t draw,
+                 Coverage* coverage) {
+  const uint64_t hash = mix(world.seed(), kDrawItemLimits, draw);
+  const auto beams = static_cast<size_t>(world.c.beams), levels = static_cast<size_t>(world.c.levels);
+  const Limits limits = draw_limits(world, hash);
+  Limits there = limits;  // what the session is asked: a device takes no cap
+  if (place.device_type() != SIDBEAM_DEVICE_CPU) there.cap = 0;
   std::vector<int32_t> order;  // from the last to the first
   for (size_t i = slots.size(); i > 0; --i) order.push_back(static_cast<int32_t>(i - 1));
   const size_t count = order.size();
@@ -90,6 +135,7 @@ void check_items(const World& world, const Place& place, const sidbeam_session* 
   Array<int64_t> item_rows(place, count * static_cast<size_t>(limits.total), -9);
   Array<int32_t> sids(place, count * beams * levels, -9), lengths(place, count * beams, -9);
   Array<int32_t> truncated(place, count, -9);
+  std::vector<int32_t> came_short(count, 0);
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   items.limit_per_sid = limits.per_sid;
   items.limit = limits.total;
@@ -101,14 +147,21 @@ void check_items(const World& world, const Place& place, const sidbeam_session* 
   items.truncated = truncated.data();
   items.distinct = limits.distinct ? 1 : 0;
   items.stream = place.stream();
+  items.cap_attribute = there.cap > 0 ? kAttributeNames[there.attribute] : nullptr;
+  items.cap = there.cap;
+  if (place.device_type() == SIDBEAM_DEVICE_CPU) {
+    came_short.assign(count, -9);
+    items.came_short = came_short.data();
+  }
   const SlotList list(order, count, hash / 120);  // `slots` are all there are
   call("sidbeam_session_get_items", sidbeam_session_get_items, session, list.slots, list.count, &items);
-  const Buffers buffers{ordinals.fetch(), item_rows.fetch(), offsets.fetch(),
-                        sids.fetch(),     lengths.fetch(),   truncated.fetch()};
+  const Buffers buffers{ordinals.fetch(), item_rows.fetch(), offsets.fetch(), sids.fetch(),
+                        lengths.fetch(),  truncated.fetch(), came_short};
   for (size_t i = 0; i < count; ++i) {
     const SlotItems& slot = slots[static_cast<size_t>(order[i])];
     check_slot_sids(world, slot, buffers, i);
-    check_slot_rows(world, slot, buffers, i, limits, coverage);
+    check_slot_rows(world, slot, buffers, i, there, coverage);
+    check_listed(world, loaded[slot.catalogue], slot, buffers.ordinals.data() + i * beams, limits, coverage);
   }
 }
 

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <sstream>
 
+#include "item_values.h"
+
 namespace differential {
 
 namespace {
@@ -57,6 +59,7 @@ void add_pairs(sidbeam_builder* builder, const World& world, size_t levels, cons
     call("sidbeam_builder_add", sidbeam_builder_add, builder, codes.data() + from * levels,
          world.c.variable != 0 ? lengths.data() + from : nullptr, static_cast<int64_t>(to - from),
          with_ids ? ids.data() + from : nullptr, world.c.priorities != 0 ? priorities.data() + from : nullptr);
+    if (world.c.attributes != 0 && from < to) set_attributes(builder, world.c, pairs, from, to);
   }
 }
 
@@ -71,6 +74,7 @@ sidbeam_index* build(sidbeam_runtime* runtime, const World& world, size_t which,
   sidbeam_builder* made = nullptr;
   call("sidbeam_builder_create", sidbeam_builder_create, runtime, &config, &made);
   const std::unique_ptr<sidbeam_builder, Releaser<sidbeam_builder_destroy>> builder(made);
+  if (world.c.attributes != 0) declare_attributes(builder.get());
   add_pairs(builder.get(), world, catalogue.codes.size(), pairs, with_ids);
   sidbeam_index* index = nullptr;
   call("sidbeam_builder_finish", sidbeam_builder_finish, builder.get(), &index);

@@ -378,7 +378,17 @@ void check_stats(const Run& run) {
 void check_all_items(const Run& run) {
   std::vector<SlotItems> slots;
   for (const Slot& slot : run.slots) slots.push_back({slot.life.catalogue, slot.beams});
-  check_items(run.world, *run.way.place, run.session.get(), slots, run.operation, run.coverage);
+  check_items(run.world, run.loaded, *run.way.place, run.session.get(), slots, run.operation, run.coverage);
+}
+
+void check_all_children(const Run& run) {
+  std::vector<std::vector<FedBeam>> slots;
+  for (const Slot& slot : run.slots) {
+    slots.emplace_back();
+    for (const oracle::Beam& beam : slot.beams)
+      slots.back().push_back({slot.life.catalogue, &beam.prefix, !run.done(slot) && run.must_be_fed(slot, beam)});
+  }
+  check_children(run.world, *run.way.place, run.session.get(), slots, run.draw(13), run.coverage);
 }
 
 }  // namespace
@@ -422,6 +432,7 @@ std::vector<Life> check_session(const Machine& machine, const World& world, cons
       step(&run, ready, false);
     }
     if (run.draw(5) % 3 == 0) check_all_items(run);
+    if (run.draw(5) % 3 == 1) check_all_children(run);
   }
   check_all_items(run);
   check_stats(run);

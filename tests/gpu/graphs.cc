@@ -180,6 +180,28 @@ void children_are_listed_as_on_the_cpu() {
   }
 }
 
+// Slots of one index under rules of every kind, and under none, whatever they followed before. Prefixes may be
+// forbidden.
+void starts_under_other_rules_leave_the_graph_valid() {
+  for (const int64_t form : {0, 1, 2, 3}) {
+    Case c = mixed();
+    c.rules = 1, c.items = 3, c.variable = form % 2, c.compact = form / 2;
+    Rig rig(repaired(c), form == 3);
+    if (form == 3) rig.list({3, 1, 0, 2});
+    uint64_t round = 0;
+    for (const int64_t rules : {1, 2, 4, 0, 7, 3, 5, 6, 0, 2, 1, 4}) {
+      const int slot = static_cast<int>(round % 4);
+      const size_t catalogue = round % 3;
+      const std::vector<oracle::Sid>& sids = rig.world().wholes[catalogue].sids;
+      oracle::Sid prefix = sids[mix(round, 3) % sids.size()];
+      prefix.resize(std::min(prefix.size(), round % 5 % 3));
+      rig.rule(catalogue, rules, 100 + round);
+      rig.start(slot, catalogue, drawn_widths(c, mix(round, 1)), prefix);
+      rig.step(++round);
+    }
+  }
+}
+
 void every_strategy_may_be_captured() {
   for (const int64_t strategy :
        {SIDBEAM_STRATEGY_SORTED, SIDBEAM_STRATEGY_SORTED_TOPK, SIDBEAM_STRATEGY_HASH_FINAL, SIDBEAM_STRATEGY_NONE}) {
@@ -413,6 +435,7 @@ constexpr Test kTests[] = {GPU_TEST(slots_at_levels_0_1_and_3_share_a_graph),
                            GPU_TEST(a_slots_temperature_is_the_slots_alone),
                            GPU_TEST(a_graph_has_the_bits_of_a_call_under_every_normalisation),
                            GPU_TEST(children_are_listed_as_on_the_cpu),
+                           GPU_TEST(starts_under_other_rules_leave_the_graph_valid),
                            GPU_TEST(every_strategy_may_be_captured),
                            GPU_TEST(equal_logits_are_kept_in_the_order_of_parents_and_codes),
                            GPU_TEST(ties_in_bf16_are_those_of_the_cpu),

@@ -197,9 +197,21 @@ void Rig::swap(size_t catalogue, uint64_t seed) {
   other.uneven = 0;
   const differential::World next = differential::make_world(other);
   world_.pairs[catalogue] = next.pairs[catalogue];
+  world_.wholes[catalogue] = next.wholes[catalogue];
   world_.catalogues[catalogue] = next.catalogues[catalogue];
+  if (!world_.parts.empty()) world_.parts[catalogue] = next.parts[catalogue];
   loaded_[catalogue] = differential::load(runtime(), world_, catalogue);
   device_.prepare(loaded_[catalogue].index.get());
+}
+
+void Rig::rule(size_t catalogue, int64_t rules, uint64_t seed) {
+  differential::Case other = world_.c;
+  other.seed = static_cast<int64_t>(seed);
+  other.rules = rules;
+  world_.parts[catalogue] = differential::draw_rules(other, world_.wholes[catalogue], catalogue);
+  world_.catalogues[catalogue] = world_.parts[catalogue].catalogue;
+  loaded_[catalogue].constraint =
+      differential::constrain(loaded_[catalogue].index.get(), world_.parts[catalogue].rules, seed);
 }
 
 void Rig::list(const std::vector<int>& order) {

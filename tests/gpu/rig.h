@@ -40,6 +40,8 @@ class Rig {
   void stop(int slot);
   // Replaces the index that new starts get by this number; sessions that follow the old one keep it.
   void swap(size_t catalogue, uint64_t seed);
+  // Draws other rules for the same index, for new starts; as Case::rules has them.
+  void rule(size_t catalogue, int64_t rules, uint64_t seed);
   // The order of the slots in the list, -1 among them; the rest of the list is -1.
   void list(const std::vector<int>& order);
   // The temperature and soft-cap of each entry of a step, from now on; at first none.

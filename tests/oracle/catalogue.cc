@@ -1,6 +1,7 @@
 // The oracle's catalogue: a sorted list, searched from end to end.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -70,10 +71,12 @@ std::vector<int> children(const Catalogue& catalogue, const Sid& prefix) {
 }
 
 ItemLists item_lists(const Catalogue& catalogue, const std::vector<int64_t>& ordinals, int64_t per_sid, int64_t total,
-                     bool distinct) {
+                     bool distinct, const Cap& cap) {
   ItemLists lists;
-  std::set<int64_t> seen;  // ids, listed or cut
+  std::set<int64_t> seen;             // ids, listed or cut
+  std::map<int64_t, int64_t> counts;  // of listed rows, by value
   int64_t listed = 0;
+  bool capped = false;
   for (int64_t ordinal : ordinals) {
     lists.rows.emplace_back();
     if (ordinal < 0) continue;
@@ -81,15 +84,22 @@ ItemLists item_lists(const Catalogue& catalogue, const std::vector<int64_t>& ord
     for (int64_t before = 0; before < ordinal; ++before)
       row += static_cast<int64_t>(catalogue.items[static_cast<size_t>(before)].size());
     for (int64_t id : catalogue.items[static_cast<size_t>(ordinal)]) {
+      const std::vector<int64_t> values = cap.most > 0 ? cap.values[static_cast<size_t>(row)] : std::vector<int64_t>();
       const bool wanted = seen.insert(id).second || !distinct;
+      const bool full = std::any_of(values.begin(), values.end(), [&](int64_t v) { return counts[v] == cap.most; });
       const bool fits =
           (per_sid == 0 || static_cast<int64_t>(lists.rows.back().size()) < per_sid) && (total == 0 || listed < total);
-      if (wanted && fits) lists.rows.back().push_back(row);
-      if (wanted && fits) ++listed;
-      if (wanted && !fits) lists.truncated = true;
+      if (wanted && full) capped = true;
+      if (wanted && !full && !fits) lists.truncated = true;
+      if (wanted && !full && fits) {
+        lists.rows.back().push_back(row);
+        ++listed;
+        for (int64_t value : values) ++counts[value];
+      }
       ++row;
     }
   }
+  lists.came_short = capped && (total == 0 || listed < total);
   return lists;
 }
 

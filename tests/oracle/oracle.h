@@ -38,13 +38,20 @@ int ordinal_of(const Catalogue& catalogue, const Sid& sid);
 // The codes that may follow a prefix, rising; codes[level] stands for the end.
 std::vector<int> children(const Catalogue& catalogue, const Sid& prefix);
 
-// The item rows of a list of SIDs, by their ordinals (-1: none), as far as limits go (0: no limit).
+// At most so many listed rows per value; 0: no cap.
+struct Cap {
+  int64_t most = 0;
+  std::vector<std::vector<int64_t>> values;  // of each item row
+};
+
+// The item rows of a list of SIDs, by their ordinals (-1: none), as far as a cap and limits go (0: no limit).
 struct ItemLists {
   std::vector<std::vector<int64_t>> rows;  // of each SID
   bool truncated = false;
+  bool came_short = false;
 };
 ItemLists item_lists(const Catalogue& catalogue, const std::vector<int64_t>& ordinals, int64_t per_sid, int64_t total,
-                     bool distinct);
+                     bool distinct, const Cap& cap = {});
 
 // trie and sorted promise the same results: both are kExact.
 enum class Strategy { kExact, kSortedTopk, kHashFinal, kNone };

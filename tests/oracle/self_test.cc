@@ -55,6 +55,25 @@ TEST(Catalogue, DistinctItemsGoToTheFirstSidThatHasThem) {
   EXPECT_TRUE(cut.truncated);
 }
 
+// The same items; rows 0 and 3 have the value 1, row 2 the values 1 and 2, row 4 the value 2, row 1 none.
+TEST(Catalogue, ACapLeavesOutWhatItsValuesHaveEnoughOf) {
+  const Catalogue c = make_catalogue({2}, false, {{{0}, 7, 1}, {{0}, 5, 0}, {{1}, 5, 2}, {{1}, 8, 1}, {{1}, 7, 0}});
+  using Rows = std::vector<std::vector<int64_t>>;
+  const Cap one{1, {{1}, {}, {1, 2}, {1}, {2}}}, two{2, one.values};
+  EXPECT_EQ(item_lists(c, {0, 1}, 0, 0, false, one).rows, (Rows{{0, 1}, {4}}));  // row 2 is left out for its 1
+  EXPECT_EQ(item_lists(c, {1, 0}, 0, 0, false, one).rows, (Rows{{2}, {1}}));
+  EXPECT_EQ(item_lists(c, {0, 1}, 0, 0, false, two).rows, (Rows{{0, 1}, {2, 4}}));
+  EXPECT_EQ(item_lists(c, {0, 1}, 0, 0, true, one).rows, (Rows{{0, 1}, {}}));  // row 4 is item 7 again
+  EXPECT_TRUE(item_lists(c, {0, 1}, 0, 0, false, one).came_short);
+  EXPECT_TRUE(item_lists(c, {0, 1}, 0, 4, false, one).came_short);
+  EXPECT_FALSE(item_lists(c, {0, 1}, 0, 3, false, one).came_short);
+  const ItemLists cut = item_lists(c, {1}, 1, 0, false, two);  // row 3, cut, counts for nothing
+  EXPECT_EQ(cut.rows, (Rows{{2}}));
+  EXPECT_TRUE(cut.truncated);
+  EXPECT_FALSE(cut.came_short);
+  EXPECT_FALSE(item_lists(c, {1, 0}, 1, 0, false, one).truncated);
+}
+
 // Root row {3, 9, 2, 1}, codes 0 and 2 valid. ln(e^3 + e^9 + e^2 + e^1) = 9 + ln(1 + e^-6 + e^-7 + e^-8)
 // = 9 + ln(1.0037261) = 9.0037192.
 TEST(Step, FullNormalisesOverTheRowAndKeepsTheValid) {

@@ -76,6 +76,21 @@ Scaling random_scaling(Random& random, int32_t slots) {
   return scaling;
 }
 
+std::vector<Rule> random_rules(Random& random, size_t items) {
+  const int32_t left = random.in(0, 8);
+  std::vector<Rule> rules;
+  for (size_t i = 0; i < items; ++i)
+    rules.push_back(random.in(0, 7) < left ? Rule::kAllowed : random.one_in(2) ? Rule::kFiltered : Rule::kListed);
+  return rules;
+}
+
+std::vector<Prefix> allowed_of(const std::vector<Prefix>& sids, const std::vector<Rule>& rules) {
+  std::vector<Prefix> allowed;
+  for (size_t i = 0; i < sids.size(); ++i)
+    if (rules.empty() || rules[i] == Rule::kAllowed) allowed.push_back(sids[i]);
+  return allowed;
+}
+
 }  // namespace
 
 std::vector<float> Model::row_of(const Prefix& prefix) const {
@@ -145,7 +160,21 @@ Case random_case(uint64_t seed, int32_t mode) {
   if (random.one_in(2)) c.widths = random_widths(random, c);
   c.target_scaling = random_scaling(random, c.slots);
   c.draft_scaling = random.one_in(3) ? c.target_scaling : random_scaling(random, c.slots);
+  if (c.strategy == SIDBEAM_STRATEGY_TRIE && random.one_in(2)) {
+    c.allow_list = random.one_in(3);
+    c.rules = random_rules(random, c.sids.size());
+    c.other_rules = random_rules(random, c.other_sids.size());
+  }
   return c;
+}
+
+Case without_rules(const Case& c) {
+  Case alone = c;
+  alone.sids = allowed_of(c.sids, c.rules);
+  alone.other_sids = allowed_of(c.other_sids, c.other_rules);
+  alone.rules.clear();
+  alone.other_rules.clear();
+  return alone;
 }
 
 Case accepted_case(uint64_t seed, int32_t mode) {

@@ -34,10 +34,15 @@ struct Scaling {
   std::vector<float> inverse_temperatures, soft_caps;
 };
 
+// What is done with an item: nothing, the filter leaves it out, or the request's list does.
+enum class Rule : uint8_t { kAllowed, kFiltered, kListed };
+
 struct Case {
   std::vector<int32_t> codes;  // V_l
   bool variable = false;
   std::vector<Prefix> sids, other_sids;  // the latter of a second index, which may have fewer levels
+  std::vector<Rule> rules, other_rules;  // of their items, item i under SID i; or empty: none
+  bool allow_list = false;               // the request's list names what it may show
   int32_t other_levels = 0;
   int32_t slots = 1, beams = 1, width = 1, draft_levels = 1;  // S, K, N, gamma
   int32_t strategy = 0, normalization = 0, mode = 0;
@@ -54,6 +59,8 @@ struct Case {
   int32_t levels() const { return static_cast<int32_t>(codes.size()); }
 };
 Case random_case(uint64_t seed, int32_t mode);
+// The same without rules on indexes of the allowed items alone.
+Case without_rules(const Case& c);
 // One of a draft that is the target, so that every level is accepted.
 Case accepted_case(uint64_t seed, int32_t mode);
 

@@ -9,6 +9,15 @@ namespace {
 
 constexpr uint64_t kCases = SIDBEAM_SANITIZED ? 200 : 4000;
 
+// Under rules: what indexes of the allowed items alone give; only ordinals are others.
+void expect_rules(const Case& c, Result found) {
+  const Case alone = without_rules(c);
+  if (c.rules.empty() || alone.sids.empty() || (alone.other_sids.empty() && !c.other_sids.empty())) return;
+  const Result wanted = plain(alone, make_world(alone));
+  found.ordinals = wanted.ordinals;
+  EXPECT_TRUE(found == wanted);
+}
+
 int64_t depth_of(const Case& c, const Prefix& start) { return c.levels() - static_cast<int64_t>(start.size()); }
 
 // Runs cases in a mode; counts how often a whole level was accepted.
@@ -20,6 +29,7 @@ int64_t compare(int32_t mode, uint64_t first_seed) {
     sidbeam_speculation_stats stats = SIDBEAM_SPECULATION_STATS_INIT;
     const Result found = speculative(c, world, stats), wanted = plain(c, world);
     EXPECT_TRUE(found == wanted) << "seed " << seed << ", mode " << mode;
+    expect_rules(c, found);
     EXPECT_LE(stats.rounds, stats.levels);
     EXPECT_EQ(stats.levels - stats.rounds, stats.accepted_levels) << "seed " << seed;
     EXPECT_LE(stats.accepted_levels, stats.drafted_levels);

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "case.h"
+#include "constrain.h"
 
 namespace speculation {
 namespace {
@@ -206,32 +207,6 @@ sidbeam_speculation_stats stats_of(const sidbeam_speculation* speculation) {
   return stats;
 }
 
-handles::Constraint make_constraint(const World& world, const Case& c, const std::vector<Prefix>& all, int32_t levels) {
-  sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
-  config.levels = levels;
-  config.codes = c.codes.data();
-  config.variable_length = c.variable ? 1 : 0;
-  config.kinds = SIDBEAM_KIND_TRIE | SIDBEAM_KIND_SORTED | (c.variable ? 0 : SIDBEAM_KIND_HASH);
-  std::vector<int32_t> sids, lengths;
-  for (const Prefix& sid : all) {
-    lengths.push_back(static_cast<int32_t>(sid.size()));
-    sids.insert(sids.end(), sid.begin(), sid.end());
-    sids.resize(lengths.size() * static_cast<size_t>(levels), -1);
-  }
-  const auto builder = made<handles::Builder>(
-      [&](auto out, auto err) { return sidbeam_builder_create(world.runtime.get(), &config, out, err); });
-  check([&](sidbeam_error* err) {
-    return sidbeam_builder_add(builder.get(), sids.data(), c.variable ? lengths.data() : nullptr,
-                               static_cast<int64_t>(lengths.size()), nullptr, nullptr, err);
-  });
-  const auto index =
-      made<handles::Index>([&](auto out, auto err) { return sidbeam_builder_finish(builder.get(), out, err); });
-  sidbeam_constraint_config items = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  items.index = index.get();
-  world.place->prepare(index.get());
-  return made<handles::Constraint>([&](auto out, auto err) { return sidbeam_constraint_create(&items, out, err); });
-}
-
 }  // namespace
 
 World make_world(const Case& c) {
@@ -245,8 +220,8 @@ World make_world(const Case& c, const differential::Place& place) {
   sidbeam_runtime_config how = SIDBEAM_RUNTIME_CONFIG_INIT;
   how.threads = 1;
   world.runtime = made<handles::Runtime>([&](auto out, auto err) { return sidbeam_runtime_create(&how, out, err); });
-  world.constraint = make_constraint(world, c, c.sids, c.levels());
-  if (!c.other_sids.empty()) world.other = make_constraint(world, c, c.other_sids, c.other_levels);
+  world.constraint = constrain(world, c, {c.sids, c.rules, c.levels()});
+  if (!c.other_sids.empty()) world.other = constrain(world, c, {c.other_sids, c.other_rules, c.other_levels});
   return world;
 }
 

@@ -2,6 +2,7 @@
 // with.
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "index/read/items.h"
@@ -121,11 +122,15 @@ TEST(IndexRules, EdgesLeadBackToTheirNodes) {
         }
       }
     for (uint64_t row = 0; row < index.items; ++row)
-      ASSERT_EQ(parents.ordinal_of(index, row), item_ordinal(index, row));
+      ASSERT_EQ(parents.sid_of(index, row).node, item_ordinal(index, row));
+    std::vector<uint64_t> ordinals(index.sids);
+    std::iota(ordinals.begin(), ordinals.end(), 0);
+    std::vector<Leaf> leaves(index.sids);
+    parents.leaves_of(index, ordinals.data(), static_cast<int64_t>(index.sids), leaves.data());
     for (uint64_t ordinal = 0; ordinal < index.sids; ++ordinal) {
-      const Leaf leaf = parents.leaf_of(index, ordinal), expected = last_edge_of(index, ordinal);
-      ASSERT_EQ(leaf.level, expected.level);
-      ASSERT_EQ(leaf.edge, expected.edge);
+      const Leaf expected = last_edge_of(index, ordinal);
+      ASSERT_EQ(leaves[ordinal].level, expected.level);
+      ASSERT_EQ(leaves[ordinal].edge, expected.edge);
     }
   }
 }

@@ -208,6 +208,7 @@ def test_steps_at_the_wrong_time(index: sidbeam.Index) -> None:
     "options, error, message",
     [
         (dict(beams=0), sidbeam.InvalidArgument, "beams is 0, expected 1..4096"),
+        (dict(max_listed=-1), sidbeam.InvalidArgument, "max_listed is -1, expected 0..16777216"),
         (dict(beams=2**40), sidbeam.InvalidArgument, "beams is out of range, expected an integer of 32 bits"),
         (dict(beams=2**80), sidbeam.InvalidArgument, "beams is out of range"),
         (dict(beams=1.5), TypeError, "beams is float, expected an integer"),

@@ -44,6 +44,8 @@ def test_session(device: Device, index: sidbeam.Index) -> None:
     out = sidbeam.Items(ordinals=device.tensor(np.zeros((1, 2)), np.int64))
     session.items(out=out)
     assert device.read(out.ordinals).tolist() == [[2, 1]]
+    with pytest.raises(sidbeam.Unsupported, match="cap_by is given for a session on CUDA, expected none: caps"):
+        session.items(out=out, cap=1, cap_by="brand")
     assert session.stats().steps == 2
     session.close()
     assert fetched.codes.tolist() == [[2, 3]]  # pinned memory lives as long as its views

@@ -132,7 +132,7 @@ def test_a_constraint_says_what_its_rules_allow(catalogue: Catalogue, seed: int)
     assert info.allowed_sids == len({sid for sid, kept in zip(shop.sids, allowed) if kept})
     unknown = [0 if one is None else 2 if isinstance(one, sidbeam.ItemRows) else 1 for one in rules[1:]]
     assert [info.unknown_excluded, info.unknown_allowed] == unknown
-    rows, offsets, truncated = constraint.item_rows_of(np.arange(len(shop.index)))
+    rows, offsets, truncated, _ = constraint.item_rows_of(np.arange(len(shop.index)))
     assert rows.tolist() == np.flatnonzero(allowed).tolist() and len(offsets) == len(shop.index) + 1 and not truncated
 
 

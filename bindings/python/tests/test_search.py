@@ -291,9 +291,9 @@ def test_distinct_items_and_their_limits() -> None:
     assert distinct.item_rows_of(0).tolist() == [5, 6, 0, 1] and distinct.offsets.tolist() == [[0, 2, 4, 4]]
     assert session.items(distinct=True, limit=3).truncated.tolist() == [1]
     assert session.items(distinct=True, limit=4).truncated.tolist() == [0]
-    rows, offsets, truncated = index.item_rows_of([1, -1, 0, 1], distinct=True)
+    rows, offsets, truncated, _ = index.item_rows_of([1, -1, 0, 1], distinct=True)
     assert (rows.tolist(), offsets.tolist(), truncated) == ([2, 3, 4], [0, 3, 3, 3, 3], False)
-    rows, offsets, truncated = index.item_rows_of([1, 0], limit_per_sid=1)
+    rows, offsets, truncated, _ = index.item_rows_of([1, 0], limit_per_sid=1)
     assert (rows.tolist(), offsets.tolist(), truncated) == ([2, 0], [0, 1, 2], True)
     with pytest.raises(sidbeam.InvalidArgument, match=r"ordinals\[0\] is 3, expected -1..2"):
         index.item_rows_of([3])

@@ -51,7 +51,7 @@ inline constexpr Kernels kKernels = {
     kName,      sum_exp,   log_sum_exp,   load,          transform,        gather,       weigh,        choose,
     draw_rows,  above,     find_at_least, random_bits,   perturb,          largest,      append,       append_list,
     copy_short, sum_short, append_short,  append_slices, likely_threshold, find_edges,   follow_chain, near_best,
-    keep_best,  rank,      write_chosen,  find_rows,     follow_rows,      list_columns, may_exist};
+    keep_best,  rank,      write_chosen,  find_rows,     follow_rows,      list_columns, keep_codes,   may_exist};
 
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

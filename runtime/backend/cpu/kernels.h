@@ -297,6 +297,8 @@ struct Kernels {
   // Writes the columns of the children of each beam, from `found` on, which it advances, up to the first beam that
   // might not leave a vector of room; returns the number of beams.
   int32_t (*list_columns)(const LevelView& level, const ColumnLists& lists, int64_t& found);
+  // Writes the codes of a list whose bits are set; returns their number. `codes` has room for kVectorSlack more.
+  int32_t (*keep_codes)(const TokenList& list, const uint64_t* bits, uint32_t* codes);
   // Writes the numbers of those of n <= kMostProbed keys that may be in the hash set, rising, and returns how many they
   // are. The others are not in it.
   int32_t (*may_exist)(const HashView& hash, const uint64_t* keys, int32_t n, int32_t* left);

@@ -71,6 +71,22 @@ inline int32_t list_columns(const LevelView& view, const ColumnLists& lists, int
                                  : list_columns<uint32_t>(level, out, found);
 }
 
+template <class Token>
+inline int32_t keep_codes(const Token* list, const TokenList& of, const uint64_t* bits, uint32_t* codes) {
+  int32_t n = 0;
+  for (int32_t at = 0; at < of.count; at += kWidth) {
+    const uint64_t kept = bits[at / 64] >> at % 64 & ((uint64_t{1} << kWidth) - 1);
+    const auto all = load_codes(list, static_cast<uint64_t>(at), static_cast<uint64_t>(of.readable));
+    n += static_cast<int32_t>(hn::CompressBitsStore(all, reinterpret_cast<const uint8_t*>(&kept), U32(), codes + n));
+  }
+  return n;
+}
+
+inline int32_t keep_codes(const TokenList& list, const uint64_t* bits, uint32_t* codes) {
+  return list.width == 2 ? keep_codes(static_cast<const uint16_t*>(list.data), list, bits, codes)
+                         : keep_codes(static_cast<const uint32_t*>(list.data), list, bits, codes);
+}
+
 }  // namespace sidbeam::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -59,9 +59,9 @@ Listing list_run(const RowScan& scan, uint32_t* tokens);
 Listing list_allowed(const RowScan& scan);
 Listing list_allowed_run(const RowScan& scan, uint32_t* tokens);
 // Whether the allowed children of a node have a mask, and what it is: sets that of the slice and the number of its
-// codes. False if it lies in the workspace, so that the slice must be scanned before the next row is.
+// codes.
 bool has_allowed_mask(const RowScan& scan);
-bool mask_allowed(const RowScan& scan, bool with_end, Slice& slice);
+void mask_allowed(const RowScan& scan, bool with_end, Slice& slice);
 // Whether the end may follow a node above the tail.
 bool allows_end(const RowScan& scan);
 // The codes of the ordinals [node, range_end).

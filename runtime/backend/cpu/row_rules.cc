@@ -10,18 +10,6 @@ namespace {
 
 const LevelRules& rules_of(const RowScan& scan) { return scan.plan.rules->level[scan.plan.level]; }
 
-// Writes the codes of a node's allowed children; returns their number.
-uint32_t put_allowed(const RowScan& scan, uint32_t* tokens) {
-  const RulesView& rules = *scan.plan.rules;
-  const Subset& edges = rules_of(scan).edges;
-  const Row row = scan.task.found->row;
-  uint32_t count = 0;
-  with_type(scan.level.tokens, [&](const auto* codes) {
-    for_each_allowed(rules, edges, row, [&](uint64_t edge) { tokens[count++] = static_cast<uint32_t>(codes[edge]); });
-  });
-  return count;
-}
-
 // The mask of all children that the filter allows, and their number.
 const uint64_t* filtered_mask(const RowScan& scan, uint64_t& count) {
   const LevelRules& rules = rules_of(scan);
@@ -35,8 +23,17 @@ const uint64_t* filtered_mask(const RowScan& scan, uint64_t& count) {
 }  // namespace
 
 Listing list_allowed(const RowScan& scan) {
+  const RulesView& rules = *scan.plan.rules;
+  const Subset& edges = rules_of(scan).edges;
+  const Row& row = scan.task.found->row;
+  if (!rules.only_listed && edges.bits == nullptr && !edges.listed.any_in(row.begin, row.begin + row.count)) {
+    const NodeCodes node = codes_of_node(scan);
+    return {list_of_node(scan, node.codes), node.with_end};
+  }
   uint32_t* tokens = scan.workspace.tokens.data();
-  return listing_of(scan, tokens, put_allowed(scan, tokens));
+  uint64_t* words = scan.workspace.next_mask();
+  rules.put_allowed(edges, row, words);
+  return listing_of(scan, tokens, scan.kernels.keep_codes(list_of_node(scan, row.count), words, tokens));
 }
 
 Listing list_allowed_run(const RowScan& scan, uint32_t* tokens) {
@@ -54,25 +51,22 @@ bool allows_end(const RowScan& scan) {
   return scan.level.tokens[last] == scan.level.codes && scan.plan.rules->allows(rules_of(scan).edges, last);
 }
 
-bool mask_allowed(const RowScan& scan, bool with_end, Slice& slice) {
-  const NumberList& listed = rules_of(scan).edges.listed;
+void mask_allowed(const RowScan& scan, bool with_end, Slice& slice) {
   const Row& row = scan.task.found->row;
-  uint64_t count = 0, at = listed.count > 0 ? listed.lower_bound(row.begin) : 0;
+  uint64_t count = 0;
+  uint64_t* own = nullptr;
   slice.mask = filtered_mask(scan, count);
-  const auto is_blocked = [&] { return at < listed.count && listed.numbers[at] < row.begin + row.count; };
-  const bool stays = !is_blocked();
-  if (!stays) {
-    uint64_t* own = scan.workspace.mask.data();
-    std::copy_n(slice.mask, scan.level.mask_words(), own);
-    for (; is_blocked(); ++at) {
-      const uint64_t code = std::min<uint64_t>(scan.level.tokens[listed.numbers[at]], scan.level.codes);
-      count -= own[code / 64] >> code % 64 & 1;
-      own[code / 64] &= ~(uint64_t{1} << code % 64);
+  rules_of(scan).edges.listed.for_each_in(row.begin, row.begin + row.count, [&](uint64_t edge) {
+    if (own == nullptr) {
+      own = scan.workspace.next_mask();
+      std::copy_n(slice.mask, scan.level.mask_words(), own);
     }
-    slice.mask = own;
-  }
+    const uint64_t code = std::min<uint64_t>(scan.level.tokens[edge], scan.level.codes);
+    count -= own[code / 64] >> code % 64 & 1;
+    own[code / 64] &= ~(uint64_t{1} << code % 64);
+  });
+  if (own != nullptr) slice.mask = own;
   slice.valid = static_cast<int64_t>(count - (with_end ? 1 : 0));
-  return stays;
 }
 
 }  // namespace sidbeam::cpu

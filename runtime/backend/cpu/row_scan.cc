@@ -236,11 +236,10 @@ RowOutcome take_ruled_node(const RowScan& scan) {
     Slice slice = level_slice(scan);
     const RowOutcome outcome = normalize(scan, &slice);
     if (outcome != RowOutcome::kReady) return outcome;
-    const bool with_end = allows_end(scan), stays = mask_allowed(scan, with_end, slice);
+    const bool with_end = allows_end(scan);
+    mask_allowed(scan, with_end, slice);
     ++scan.counters.dense_rows;
-    const RowOutcome appended = append_slice(scan, slice, with_end);
-    if (!stays) scan.selection.flush();
-    return appended;
+    return append_slice(scan, slice, with_end);
   }
   const RowOutcome outcome = normalize(scan, nullptr);
   if (outcome != RowOutcome::kReady) return outcome;
@@ -311,7 +310,7 @@ RowOutcome take_all(const RowScan& scan) {
 RowWorkspace::RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits)
     : x(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
       tokens(allocator, int64_t{limits.codes} + 1 + kVectorSlack),
-      mask(allocator, (int64_t{limits.codes} + 1 + 63) / 64),
+      masks(allocator, (kMostSlices + 1) * ((int64_t{limits.codes} + 1 + 63) / 64)),
       maxima(allocator, rows_with_maxima(limits.codes) * maxima_size(2 * int64_t{limits.codes} + kChunk)),
       best(limits.top_k > 0 ? Selection(kernels, allocator, std::min<int64_t>(limits.top_k, int64_t{limits.codes} + 1))
                             : Selection()),

@@ -53,7 +53,7 @@ struct ShortWorkspace {
 struct RowWorkspace {
   Buffer<float> x;          // [codes + 1 + slack] of children, or of all codes
   Buffer<uint32_t> tokens;  // [codes + 1 + slack]
-  Buffer<uint64_t> mask;    // [codes + 1] bits of children that rules allow
+  Buffer<uint64_t> masks;   // [kMostSlices + 1] of codes + 1 bits: children that rules allow
   Buffer<float> maxima;     // [maxima_rows] of blocks of columns; wider rows have none
   Selection best;           // the best codes of a row, for the strategies that look only those up
   DrawWorkspace draw;       // of the modes that sample
@@ -61,12 +61,17 @@ struct RowWorkspace {
 
   RowWorkspace() = default;
   RowWorkspace(const Kernels& kernels, const Allocator& allocator, const StepLimits& limits);
-  int32_t maxima_rows = 1;
+  int32_t maxima_rows = 1, mask = 0;
   int64_t maxima_room = 0;  // floats per row
+  // Where bits of children go, one row's after another's: a slice that waits keeps its own.
+  uint64_t* next_mask() {
+    mask = mask == kMostSlices ? 0 : mask + 1;
+    return masks.data() + mask * (masks.size() / (kMostSlices + 1));
+  }
   // Where the maxima of a row of `columns` columns go; nullptr if they do not fit.
   float* maxima_of(int64_t columns) { return maxima_size(columns) <= maxima_room ? maxima.data() : nullptr; }
   int64_t memory_bytes() const {
-    return x.bytes() + tokens.bytes() + mask.bytes() + maxima.bytes() + best.memory_bytes() + draw.memory_bytes() +
+    return x.bytes() + tokens.bytes() + masks.bytes() + maxima.bytes() + best.memory_bytes() + draw.memory_bytes() +
            lists.memory_bytes();
   }
 };

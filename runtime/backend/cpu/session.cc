@@ -87,6 +87,7 @@ void CpuSession::take_arrays(const Allocator& allocator) {
   take(steps_, allocator, slots, SlotStep());
   take(constraints_, allocator, slots, static_cast<Constraint*>(nullptr));
   earlier_ = OrdinalSet(allocator, shape_.beams);
+  cap_counts_ = ValueCounts(allocator);
   if (draws()) sampled_ = SampledSlots(allocator, slots, shape_.beams);
   if (stochastic()) stochastic_ = StochasticSlots(allocator, slots, shape_.beams);
 }
@@ -193,7 +194,7 @@ SessionCounts CpuSession::counts() const {
                         settings_.bytes() + states_.bytes() + range_ends_.bytes() + scores_.bytes() + parents_.bytes() +
                         tokens_.bytes() + history_parents_.bytes() + history_tokens_.bytes() + live_.bytes() +
                         active_.bytes() + level_.bytes() + errors_.bytes() + steps_.bytes() + sampled_.memory_bytes() +
-                        stochastic_.memory_bytes() + earlier_.bytes();
+                        stochastic_.memory_bytes() + earlier_.bytes() + cap_counts_.bytes();
   return {counters_, bytes};
 }
 

@@ -7,6 +7,7 @@
 #include "backend/cpu/stepper.h"
 #include "backend/named_slots.h"
 #include "index/read/item_lists.h"
+#include "index/read/value_cap.h"
 #include "support/memory.h"
 
 namespace sidbeam::cpu {
@@ -78,6 +79,7 @@ class CpuSession final : public SessionBackend {
   [[noreturn]] void refuse_idle() const;
   void list_slot(int64_t slot, int64_t* offsets, const ChildColumns& out, int64_t& found) const;
   void fill_items(int64_t slot, int64_t i, const sidbeam_items& out) const;
+  void prepare_cap(int64_t slot, const sidbeam_items& out) const;
 
   // Arrays are by slot, then (level, then) beam.
   SessionShape shape_;
@@ -96,6 +98,7 @@ class CpuSession final : public SessionBackend {
   SampledSlots sampled_;                              // of the modes that sample
   StochasticSlots stochastic_;                        // of mode STOCHASTIC
   mutable OrdinalSet earlier_;                        // [M] of the distinct items that are being listed
+  mutable ValueCounts cap_counts_;                    // of the same; grows with the values that lists have
   StepCounters counters_;
 };
 

@@ -20,7 +20,29 @@ int32_t list_codes(const Kernels& kernels, const IndexView& index, int32_t numbe
   return kernels.list_columns(level, lists, found);
 }
 
-// The same for one beam of any kind.
+// Takes out of such lists of `count` beams the children that rules do not allow.
+void keep_allowed(const Kernels& kernels, const RulesView& rules, const LevelView& level, const Subset& edges,
+                  const ColumnLists& lists, int32_t count, int64_t& found) {
+  constexpr int64_t kTogether = 1024;
+  uint64_t bits[kTogether / 64];
+  uint32_t kept[kTogether + kVectorSlack];
+  int64_t to = count > 0 ? lists.offsets[0] : found;
+  for (int32_t i = 0; i < count; ++i) {
+    const int64_t from = lists.offsets[i], listed = (i + 1 < count ? lists.offsets[i + 1] : found) - from;
+    const Row row = row_of(level, node_to_feed(lists.states[i]));
+    lists.offsets[i] = to;
+    for (int64_t at = 0; at < listed; at += kTogether) {
+      const auto n = static_cast<int32_t>(std::min(kTogether, listed - at));
+      rules.put_allowed(edges, {row.begin + static_cast<uint64_t>(at), static_cast<uint32_t>(n)}, bits);
+      const int32_t left = kernels.keep_codes({lists.columns + from + at, sizeof(uint32_t), n, n}, bits, kept);
+      std::copy_n(kept, left, lists.columns + to);
+      to += left;
+    }
+  }
+  found = to;
+}
+
+// The same as list_codes() for one beam of any kind.
 void list_any(const StateRow& beam, const ChildColumns& out, int64_t& found) {
   for_each_valid_column(beam, [&](int64_t column) {
     if (column > INT32_MAX)
@@ -50,8 +72,9 @@ void CpuSession::list_slot(int64_t slot, int64_t* offsets, const ChildColumns& o
     const int32_t end = first + count_from(first);
     const ColumnLists lists{states + first,  end - first, columns[level].offset,
                             offsets + first, out.columns, out.capacity};
-    const int32_t listed =
-        rules != nullptr ? 0 : list_codes(stepper_.kernels(), index, level, columns[level], lists, found);
+    const int32_t listed = list_codes(stepper_.kernels(), index, level, columns[level], lists, found);
+    if (rules != nullptr && listed > 0)
+      keep_allowed(stepper_.kernels(), *rules, index.level[level], rules->level[level].edges, lists, listed, found);
     for (int32_t m = first + listed; m < end; ++m) {
       offsets[m] = found;
       list_any({&index, rules, states[m], columns}, out, found);

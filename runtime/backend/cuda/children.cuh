@@ -7,7 +7,8 @@
 //   search    codes of the level, each looked up in the range, if the range is longer than the level has codes
 //
 // A candidate's place is its beam and its number in this enumeration (score.h). Places therefore follow the order of
-// beam and code, and the number leads to the code and the next state without a search.
+// beam and code, and the number leads to the code and the next state without a search. Rules leave entries out of it,
+// where there are two or more: a live beam has an allowed SID below it, and so has its only child.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -16,6 +17,7 @@
 #include "backend/cuda/hash_key.cuh"
 #include "backend/score.h"
 #include "index/read/find.h"
+#include "index/rules/subset.h"
 #include "support/cuda/block.cuh"
 
 namespace sidbeam::cuda {
@@ -52,19 +54,20 @@ struct Children {
   bool ends = false;    // the end may be a child
   bool probes = false;  // codes are looked up one by one: those whose key is at least `least`
   uint32_t count = 0, codes = 0;
-  uint64_t first = 0, last = 0;     // edges or ordinals
-  uint64_t least = 0;               // set once the row has been read; see code_key()
-  const int32_t* prefix = nullptr;  // the codes so far, if they are looked up in the hash set
+  uint64_t first = 0, last = 0;      // edges or ordinals
+  uint64_t least = 0;                // set once the row has been read; see code_key()
+  const int32_t* prefix = nullptr;   // the codes so far, if they are looked up in the hash set
+  const RulesView* rules = nullptr;  // nullptr: every entry is allowed
 
   // Gets the code of child i < count; false if there is none. Does not check codes that have to be looked up.
   __device__ bool at_number(uint32_t i, uint32_t& token) const {
     switch (ways) {
       case Ways::kEdges:
         token = static_cast<uint32_t>(at->tokens[first + i]);
-        return is_valid(token);
+        return is_valid(token) && (rules == nullptr || allows_edge(i));
       case Ways::kRun:
         token = run_token(i);
-        return is_valid(token) && (i == 0 || run_token(i - 1) != token);
+        return is_valid(token) && (i == 0 || run_token(i - 1) != token) && (rules == nullptr || allows_run(i, token));
       case Ways::kOrdinals:
         token = static_cast<uint32_t>(at->column[first + i]);
         return is_valid(token) && (i == 0 || at->column[first + i - 1] != token);
@@ -96,10 +99,8 @@ struct Children {
       return next_without_trie(strategy, *index, level, {first, last}, token);
     State state{level + 1, index->variable_length && token == codes, NodeKind::kTrie, first + i};
     if (ways == Ways::kRun) {
-      uint32_t end = i + 1;
-      while (end < count && run_token(end) == token) ++end;
       state.kind = NodeKind::kTail;
-      state.node = pack_run({first + i, end - i});
+      state.node = pack_run(run_from(i, token));
     }
     return {encode_state(state), 0};
   }
@@ -109,6 +110,17 @@ struct Children {
   __device__ uint32_t run_token(uint32_t i) const {
     const uint64_t entry = tail_entry(*index, first + i, level);
     return read_tail(index->tail, [&](const auto& entries) { return entries.token(entry); });
+  }
+  // The ordinals from number i on that have this code.
+  __device__ Run run_from(uint32_t i, uint32_t token) const {
+    uint32_t end = i + 1;
+    while (end < count && run_token(end) == token) ++end;
+    return {first + i, end - i};
+  }
+  __device__ bool allows_edge(uint32_t i) const { return rules->allows(rules->level[level].edges, first + i); }
+  __device__ bool allows_run(uint32_t i, uint32_t token) const {
+    const Run run = run_from(i, token);
+    return rules->allowed_of(rules->sids, run.lo, run.count) != 0;
   }
 };
 
@@ -120,8 +132,8 @@ __device__ inline Counter kind_of(const Children& children) {
   return of_trie && children.count == 1 ? kSingleRows : kListRows;
 }
 
-// The children of a live beam that has not ended and is at `level`, a level of the index.
-__device__ inline Children children_of(const IndexView& index, int32_t strategy, int32_t level,
+// The children of a live beam that has not ended and is at `level`, a level of the index. Only strategy TRIE has rules.
+__device__ inline Children children_of(const IndexView& index, const RulesView* rules, int32_t strategy, int32_t level,
                                        const LevelColumns& columns, int64_t state, uint64_t range_end) {
   Children children;
   children.index = &index;
@@ -153,6 +165,7 @@ __device__ inline Children children_of(const IndexView& index, int32_t strategy,
     children.ways = Ways::kCodes;
     children.count = children.codes;
   }
+  if (children.count > 1) children.rules = rules;
   return children;
 }
 

@@ -43,7 +43,7 @@ sidbeam_status lists_send(DeviceListsHandle* lists, int64_t count, void* stream,
 void lists_mark(DeviceListsHandle* lists, void* stream);
 void lists_destroy(DeviceListsHandle* lists);
 
-sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
+sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, const DeviceRules* rules, int32_t count,
                           const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err);
 void set_destroy(DeviceSetHandle* set);
 sidbeam_status set_prefixes(const DeviceSetHandle* set, const SetCall* call, const PrefixArray* prefixes,

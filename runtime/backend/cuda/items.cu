@@ -33,13 +33,19 @@ struct OwnCodes {
 // Whether an entry of the repeats has a SID of a beam before m. (In shared memory these ordinals would need room for
 // the most beams that there are.)
 struct EarlierBeams {
-  const RepeatsView& repeats;
+  const IndexView& index;
+  const RulesView* rules;  // then only its allowed rows there count
   const int64_t* ordinals;
   int32_t m;
   __device__ bool operator()(uint64_t i) const {
+    const RepeatsView& repeats = index.repeats;
     const OrdinalRange item = ordinals_of_repeat(repeats, i);
-    for (int32_t b = 0; b < m; ++b)
-      if (ordinals[b] >= 0 && item_has(repeats, item, static_cast<uint64_t>(ordinals[b]))) return true;
+    for (int32_t b = 0; b < m; ++b) {
+      const auto ordinal = static_cast<uint64_t>(ordinals[b]);
+      if (ordinals[b] >= 0 && item_has(repeats, item, ordinal) &&
+          (rules == nullptr || has_allowed_row(index, repeats, *rules, i, ordinal)))
+        return true;
+    }
     return false;
   }
 };
@@ -61,13 +67,20 @@ struct WriteRows {
 // Writes at most `most` item rows of beam m; returns how many there are or, if they are more, some number above it.
 // `ordinals` are those of the slot's beams, of which a distinct list leaves items out: known up to m.
 template <bool kDistinct>
-__device__ int64_t list_rows(const IndexView* index, const int64_t* ordinals, int32_t m, int64_t ordinal, int64_t most,
+__device__ int64_t list_rows(const Slot& held, const int64_t* ordinals, int32_t m, int64_t ordinal, int64_t most,
                              int64_t* out) {
+  const IndexView* index = held.index;
   if (index == nullptr || ordinal < 0) return 0;
   const OrdinalRange all = item_rows(*index, static_cast<uint64_t>(ordinal));
+  if (kDistinct && is_repeated(ordinals, m)) return 0;
+  const EarlierBeams earlier{*index, held.rules, ordinals, m};
+  if (held.rules != nullptr)
+    return visit_allowed(kDistinct ? index->repeats : RepeatsView(), *held.rules, all, most, earlier,
+                         [&](uint64_t row) {
+                           if (out != nullptr) *out++ = static_cast<int64_t>(row);
+                         });
   if constexpr (kDistinct) {
-    if (is_repeated(ordinals, m)) return 0;
-    return visit_distinct(index->repeats, all, most, EarlierBeams{index->repeats, ordinals, m}, WriteRows{out});
+    return visit_distinct(index->repeats, all, most, earlier, WriteRows{out});
   } else {
     const auto count = static_cast<int64_t>(all.hi - all.lo);
     WriteRows{out}(all.lo, std::min(count, most));
@@ -84,7 +97,7 @@ __global__ void __launch_bounds__(kThreads)
   const int32_t slot = batch.slots[blockIdx.x];
   if (!has_slot(session, slot)) return;
   const int64_t i = batch.first + blockIdx.x, beams = session.beams;
-  const IndexView* index = session.table[slot].index;
+  const Slot held = session.table[slot];
   int64_t* const ordinals = session.ordinals + beams_at(session, slot);
   const int64_t limit = items.limit > 0 ? items.limit : kUnlimited;
   const int64_t of_sid = items.limit_per_sid > 0 ? items.limit_per_sid : kUnlimited;
@@ -96,7 +109,7 @@ __global__ void __launch_bounds__(kThreads)
     int64_t ordinal = -1;
     if (m < session.beams) {
       const OwnCodes<kThreads> codes{shared};
-      const BeamSid beam = sid_of_beam(index, history_of(session, slot), session.level[slot], m,
+      const BeamSid beam = sid_of_beam(held.index, history_of(session, slot), session.level[slot], m,
                                        session.states[beams_at(session, slot) + m], HashKey(), codes, session.levels);
       ordinal = beam.ordinal;
       if (items.ordinals != nullptr) items.ordinals[at] = ordinal;
@@ -106,7 +119,7 @@ __global__ void __launch_bounds__(kThreads)
       if (kDistinct) ordinals[m] = ordinal;
     }
     if (kDistinct) __syncthreads();  // a beam looks at the ordinals of those before it
-    const int64_t found = list_rows<kDistinct>(index, ordinals, m, ordinal, of_sid, nullptr);
+    const int64_t found = list_rows<kDistinct>(held, ordinals, m, ordinal, of_sid, nullptr);
     const int64_t wanted = std::min(found, of_sid);
     int64_t total = 0;
     const int64_t before = filled + BlockScan<int64_t, kThreads>::before(wanted, total, shared.scan);
@@ -116,7 +129,7 @@ __global__ void __launch_bounds__(kThreads)
     truncated = truncated || to - from < found;
     if (items.offsets != nullptr) items.offsets[i * (beams + 1) + m] = from;
     if (items.rows != nullptr && to > from)
-      list_rows<kDistinct>(index, ordinals, m, ordinal, to - from, items.rows + i * items.limit + from);
+      list_rows<kDistinct>(held, ordinals, m, ordinal, to - from, items.rows + i * items.limit + from);
   }
   truncated = __syncthreads_or(truncated) != 0;
   if (thread_id() != 0) return;

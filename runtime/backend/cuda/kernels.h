@@ -13,15 +13,18 @@
 #include "backend/level_columns.h"
 #include "backend/rows.h"
 #include "backend/truncation.h"
+#include "index/rules/subset.h"
 #include "index/views.h"
 #include "sidbeam/session.h"
 
 namespace sidbeam::cuda {
 
-// An entry of a session's slot table, on the device. Kernels reach an index only through it.
+// An entry of a session's slot table, on the device. Kernels reach an index only through it, and rules: with those as
+// a parameter of the kernels' templates, chosen at launch, a captured step would not serve a start under other rules.
 struct Slot {
   const IndexView* index = nullptr;  // device address of a view whose pointers are device addresses; nullptr: idle
   RowSettings settings{0.0F, 0.0F};  // 0: not given
+  const RulesView* rules = nullptr;  // the same, without masks; nullptr: every item is allowed
 };
 
 // The most groups of children that the end of a slot's step scans at a time: one per warp.
@@ -138,6 +141,7 @@ struct StartEntry {
   RowSettings settings{0.0F, 0.0F};
   const IndexView* index = nullptr;  // device address
   int32_t width_levels = 0;          // 0: `width` at every level
+  const RulesView* rules = nullptr;  // device address; nullptr: every item is allowed
 };
 struct StartList {
   const StartEntry* entries = nullptr;  // [count]
@@ -175,6 +179,7 @@ cudaError_t launch_items(const SessionView& session, const int32_t* slots, int64
 // The stateless calls. Tables of constraints, [constraints] addresses of views, are on the device.
 struct ConstraintTable {
   const IndexView* const* indexes = nullptr;  // device array
+  const RulesView* const* rules = nullptr;    // the same; nullptr: no constraint has any, or this one has none
   int32_t count = 0;
   const int32_t* which = nullptr;  // [rows]; nullptr: all rows follow indexes[0]; out of range: the row is dead
 };

@@ -60,15 +60,15 @@ __global__ void __launch_bounds__(kThreads, 3)
                   const __grid_constant__ SetSampling call, const __grid_constant__ sidbeam_sampled out, int64_t room) {
   auto& shared = shared_memory<SampleShared>();
   const int64_t i = blockIdx.x, state = states[i];
-  const IndexView* index = index_of(table, i);
-  if (!may_go_on(index, state)) {
+  const Followed by = followed_by(table, i);
+  if (!may_go_on(by, state)) {
     if (thread_id() == 0) write_row(out, i, {});
     return;
   }
   if (thread_id() == 0) {
-    open_state(*index, columns[decode_state(state).level], state, rows, i, call.normalization, shared.part.row);
+    open_state(by, columns[decode_state(state).level], state, rows, i, call.normalization, shared.part.row);
     shared.allowed =
-        read_sampling(call, i, std::max<int64_t>(rows.columns, symbols_at(*index, decode_state(state).level)),
+        read_sampling(call, i, std::max<int64_t>(rows.columns, symbols_at(*by.index, decode_state(state).level)),
                       shared.part.how, shared.draw, shared.part.row.beam.row.transform);
   }
   __syncthreads();

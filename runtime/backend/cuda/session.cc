@@ -246,6 +246,8 @@ sidbeam_status session_create(DeviceHandle* device, const SessionShape* shape, D
     session->device = device;
     session->overlaps = overlaps(*device, shape->mode);
     make_memory(*shape, *session);
+    session->rules = SlotRules(shape->slots, shape->levels, shape->max_listed);
+    if (shape->makes_room_for_rules) session->rules.make_room(*device);
     *out = session.release();
   });
 }
@@ -282,7 +284,7 @@ sidbeam_status session_stats(DeviceSessionHandle* session, StepCounters* out, in
           "copy from the device");
     check(cudaStreamSynchronize(stream), "wait for the session's work");
     std::memcpy(out, counters, sizeof *out);
-    *memory_bytes = session->memory.bytes() + session->mirror.bytes();
+    *memory_bytes = session->memory.bytes() + session->mirror.bytes() + session->rules.bytes();
   });
 }
 
@@ -295,6 +297,7 @@ void session_destroy(DeviceSessionHandle* session) {
     session->marks.clear();
     session->memory = DeviceMemory();
     session->mirror = PinnedMemory();
+    session->rules = SlotRules();
   });
 }
 

@@ -17,6 +17,7 @@ struct Entry {
   int32_t slot = 0, level = 0, width = 0, live = 0;
   int32_t number_bits = kNumberBits;  // of places
   const IndexView* index = nullptr;
+  const RulesView* rules = nullptr;
   Transform transform;
 };
 
@@ -45,6 +46,7 @@ __device__ inline bool find_entry(const SessionView& session, const StepView& st
   entry.level = session.level[slot];
   entry.live = std::min(session.live[slot], session.beams);
   entry.index = held.index;
+  entry.rules = held.rules;
   entry.transform = transform_of(step, held, batch);
   if (held.index == nullptr || entry.level < 0 || entry.level >= held.index->levels || entry.level >= session.levels ||
       session.active[slot] <= 0)
@@ -196,8 +198,8 @@ __device__ inline bool find_row(const SessionView& session, const StepView& step
 
 __device__ inline Children children_of_beam(const SessionView& session, const Entry& entry, int32_t m) {
   const int64_t at = beams_at(session, entry.slot) + m;
-  return children_of(*entry.index, session.strategy, entry.level, session.columns[entry.level], session.states[at],
-                     uses_columns(session.strategy) ? session.range_ends[at] : 0);
+  return children_of(*entry.index, entry.rules, session.strategy, entry.level, session.columns[entry.level],
+                     session.states[at], uses_columns(session.strategy) ? session.range_ends[at] : 0);
 }
 
 }  // namespace sidbeam::cuda

@@ -5,6 +5,7 @@
 #include "backend/cuda/device.h"
 #include "backend/cuda/kernels.h"
 #include "backend/cuda/marks.h"
+#include "backend/cuda/rules.h"
 
 namespace sidbeam {
 
@@ -15,10 +16,11 @@ struct DeviceSessionHandle {
   cuda::SessionView view;
   int32_t mode = 0;             // SIDBEAM_MODE_*
   cuda::SamplingView sampling;  // of the modes that sample
-  cuda::Marks marks;            // of all work of the session's calls
-  bool fetched = false;         // some of it writes the mirror
-  bool overlaps = false;        // kernels of a step; see launch_step()
-  uint32_t turn = 0;            // of starts; see launch_start()
+  cuda::SlotRules rules;
+  cuda::Marks marks;      // of all work of the session's calls
+  bool fetched = false;   // some of it writes the mirror
+  bool overlaps = false;  // kernels of a step; see launch_step()
+  uint32_t turn = 0;      // of starts; see launch_start()
   // Addresses of the last step, or list of children, that were found to be in the device's memory; loops pass the same
   // ones again.
   const void *slots = nullptr, *rows = nullptr, *row_map = nullptr, *lse = nullptr, *inverse_temperatures = nullptr,

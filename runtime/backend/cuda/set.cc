@@ -6,6 +6,7 @@
 #include "backend/cuda/current.h"
 #include "backend/cuda/functions.h"
 #include "backend/cuda/marks.h"
+#include "backend/cuda/rules.h"
 #include "backend/cuda/step_view.h"
 #include "backend/cuda/upload.h"
 #include "backend/cuda/vocabulary.h"
@@ -31,6 +32,44 @@ struct Address {
   const char* name;
 };
 
+// The rules of a set's constraints in its memory: a table of addresses, and what they lead to.
+class RulesPart {
+ public:
+  RulesPart(const DeviceRules* rules, int32_t count, Layout& layout) : rules_(rules), count_(count) {
+    for (int32_t i = 0; i < count; ++i) {
+      if (rules[i].rules == nullptr) continue;
+      if (table_at_ < 0) table_at_ = layout.add<const RulesView*>(count);
+      bytes_ += rules_bytes(rules[i]);
+    }
+    at_ = layout.add_bytes(bytes_, 1);
+  }
+  // From pageable memory, which is staged before the call returns. nullptr: no constraint has rules.
+  const RulesView* const* copy_to(uint8_t* base, cudaStream_t stream) const {
+    if (table_at_ < 0) return nullptr;
+    std::vector<const RulesView*> table(static_cast<size_t>(count_));
+    std::vector<uint8_t> here(static_cast<size_t>(bytes_));
+    int64_t written = 0;
+    for (int32_t i = 0; i < count_; ++i) {
+      if (rules_[i].rules == nullptr) continue;
+      const uint8_t* there = base + at_ + written;
+      table[static_cast<size_t>(i)] = reinterpret_cast<const RulesView*>(there);
+      written += write_rules(rules_[i], here.data() + written, there);
+    }
+    const auto copy = [&](int64_t at, const void* from, size_t bytes) {
+      check(cudaMemcpyAsync(base + at, from, bytes, cudaMemcpyHostToDevice, stream), "copy to the device");
+    };
+    copy(table_at_, table.data(), table.size() * sizeof table[0]);
+    copy(at_, here.data(), here.size());
+    check(cudaStreamSynchronize(stream), "wait for the rules of a set");
+    return reinterpret_cast<const RulesView* const*>(base + table_at_);
+  }
+
+ private:
+  const DeviceRules* rules_;
+  int32_t count_;
+  int64_t bytes_ = 0, at_ = 0, table_at_ = -1;
+};
+
 // Checks the arguments of a call, then calls launch(table, stream).
 template <class Launch>
 sidbeam_status enqueue(const DeviceSetHandle& set, const SetCall& call, std::initializer_list<Address> addresses,
@@ -51,7 +90,7 @@ sidbeam_status enqueue(const DeviceSetHandle& set, const SetCall& call, std::ini
 
 }  // namespace
 
-sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, int32_t count,
+sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, const DeviceRules* rules, int32_t count,
                           const VocabularyView* vocabulary, DeviceSetHandle** out, sidbeam_error* err) {
   return guarded(err, [&] {
     const Current current(*device);
@@ -60,6 +99,7 @@ sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, in
     Layout layout;
     const int64_t views_at = layout.add<const IndexView*>(count);
     VocabularyBlock block(*vocabulary, layout);
+    const RulesPart ruled(rules, count, layout);
     auto set = std::make_unique<DeviceSetHandle>();
     set->device = device;
     set->memory = DeviceMemory(*device, layout.bytes(), device->work, device->release);
@@ -69,6 +109,7 @@ sidbeam_status set_create(DeviceHandle* device, UploadHandle* const* uploads, in
                           device->work),
           "copy to the device");
     set->columns = block.copy_to(base, device->work);
+    set->table.rules = ruled.copy_to(base, device->work);
     std::call_once(device->set_kernels, [&] {
       check(warm_set_kernels(base, device->work), "launch the kernels of a set");
       check(warm_sample_kernel(base, device->work), "launch the kernel of draws");

@@ -5,6 +5,7 @@ set(cuda_host_sources
   backend/cuda/lists.cc
   backend/cuda/marks.cc
   backend/cuda/plugin.cc
+  backend/cuda/rules.cc
   backend/cuda/session.cc
   backend/cuda/set.cc
   backend/cuda/step.cc

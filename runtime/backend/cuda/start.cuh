@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backend/cuda/session.cuh"
+#include "index/rules/ruled_state.h"
 
 namespace sidbeam::cuda {
 
@@ -46,14 +47,14 @@ __device__ inline void start_slot(const SessionView& session, const StartEntry& 
     session.history_tokens[history + int64_t{l} * session.beams] = prefix[l];
   }
   const BeamState begin = beginning_of(session.strategy, *entry.index, prefix, length);
-  const bool lives = is_live(begin.state);
+  const bool lives = is_live(begin.state) && allows_state(*entry.index, entry.rules, decode_state(begin.state));
   if (lives) {
     session.states[first] = begin.state;
     session.scores[first] = 0.0F;
     if (session.range_ends != nullptr) session.range_ends[first] = begin.range_end;
   }
   *workspace_of(session, slot).arrived = 0;  // a step that named the slot twice may have left a count
-  session.table[slot] = {entry.index, entry.settings};
+  session.table[slot] = {entry.index, entry.settings, entry.rules};
   session.live[slot] = lives ? 1 : 0;
   session.active[slot] = lives && length < entry.index->levels ? 1 : 0;
   session.level[slot] = length;

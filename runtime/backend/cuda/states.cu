@@ -10,12 +10,12 @@ __global__ void __launch_bounds__(kThreads)
     prefix_kernel(ConstraintTable table, PrefixArray prefixes, const int32_t* lengths, int64_t count, int64_t* out) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
   if (i >= count) return;
-  const IndexView* index = index_of(table, i);
+  const Followed by = followed_by(table, i);
   const int32_t length = lengths[i];
   State state;
-  const bool there = index != nullptr && length >= 0 && length <= index->levels && length <= prefixes.capacity &&
-                     follow_prefix(*index, prefixes.of(i), length, state);
-  out[i] = there ? encode_state(state) : kDeadState;
+  const bool there = by.index != nullptr && length >= 0 && length <= by.index->levels && length <= prefixes.capacity &&
+                     follow_prefix(*by.index, prefixes.of(i), length, state);
+  out[i] = there ? allowed(by, encode_state(state)) : kDeadState;
 }
 
 __device__ int64_t advanced(const IndexView& index, int64_t state, int32_t token) {
@@ -30,32 +30,41 @@ __global__ void __launch_bounds__(kThreads)
                    const int32_t* tokens, int64_t count, int64_t* out) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + thread_id();
   if (i >= count) return;
-  const IndexView* index = index_of(table, i);
+  const Followed by = followed_by(table, i);
   const int64_t parent = parents != nullptr ? parents[i] : i;
-  const bool there = index != nullptr && parent >= 0 && parent < in_count;
-  out[i] = there ? advanced(*index, in[parent], tokens[i]) : kDeadState;
-}
-
-// Calls visit(column) for the valid columns of a row, by all threads.
-template <class Visit>
-__device__ void for_each_valid_column(const IndexView* index, const LevelColumns* columns, int64_t word,
-                                      const Visit& visit) {
-  if (!may_go_on(index, word)) return;
-  const int32_t level = decode_state(word).level;
-  const LevelColumns at = columns[level];
-  const Children children = children_of(*index, SIDBEAM_STRATEGY_TRIE, level, at, word, 0);
-  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
-    uint32_t token = 0;
-    if (children.at_number(i, token)) visit(token == children.codes ? at.end_column : at.column(token));
-  }
+  const bool there = by.index != nullptr && parent >= 0 && parent < in_count;
+  out[i] = there ? allowed(by, advanced(*by.index, in[parent], tokens[i])) : kDeadState;
 }
 
 // The number of columns whose valid bits are held at a time.
 constexpr int64_t kMaskedColumns = 65536;
 struct MaskShared {
+  Children children;  // of the row's state; in registers they spilt
+  LevelColumns columns;
   uint32_t valid[kMaskedColumns / 32];
 };
 static_assert(sizeof(MaskShared) <= kSharedBytes);
+
+// Finds the row's children, none if its state is dead or has ended.
+__device__ void open_mask(const Followed& by, const LevelColumns* columns, int64_t state, MaskShared& shared) {
+  if (thread_id() != 0) return;  // the next bits come after a barrier
+  shared.children = {};
+  if (!may_go_on(by, state)) return;
+  const int32_t level = decode_state(state).level;
+  shared.columns = columns[level];
+  shared.children = children_of(*by.index, by.rules, SIDBEAM_STRATEGY_TRIE, level, shared.columns, state, 0);
+}
+
+// Calls visit(column) for the valid columns of a row, by all threads.
+template <class Visit>
+__device__ void for_each_valid_column(const MaskShared& shared, const Visit& visit) {
+  const Children& children = shared.children;
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < children.count; i += kThreads) {
+    uint32_t token = 0;
+    if (children.at_number(i, token))
+      visit(token == children.codes ? shared.columns.end_column : shared.columns.column(token));
+  }
+}
 
 template <class Element>
 __device__ void fill_unset(const MaskShared& shared, int64_t n, Element minus_infinity, Element* row) {
@@ -64,12 +73,11 @@ __device__ void fill_unset(const MaskShared& shared, int64_t n, Element minus_in
 }
 
 // The valid columns of [first, first + n) of a row as bits.
-__device__ void set_valid(const IndexView* index, const LevelColumns* columns, int64_t state, int64_t first, int64_t n,
-                          MaskShared& shared) {
+__device__ void set_valid(int64_t first, int64_t n, MaskShared& shared) {
   __syncthreads();  // all threads are done with the previous bits
   for (int64_t w = thread_id(); w < (n + 31) / 32; w += kThreads) shared.valid[w] = 0;
   __syncthreads();
-  for_each_valid_column(index, columns, state, [&](int64_t column) {
+  for_each_valid_column(shared, [&](int64_t column) {
     const int64_t c = column - first;
     if (c >= 0 && c < n) atomicOr(&shared.valid[c / 32], 1U << c % 32);
   });
@@ -80,11 +88,11 @@ __global__ void __launch_bounds__(kThreads)
     mask_kernel(ConstraintTable table, const LevelColumns* columns, const int64_t* states, StepView rows) {
   auto& shared = shared_memory<MaskShared>();
   const int64_t i = blockIdx.x;
-  const IndexView* index = index_of(table, i);
+  open_mask(followed_by(table, i), columns, states[i], shared);
   char* data = static_cast<char*>(const_cast<void*>(rows.data)) + i * rows.row_stride * element_bytes(rows.dtype);
   for (int64_t first = 0; first < rows.columns; first += kMaskedColumns) {
     const int64_t n = std::min(int64_t{kMaskedColumns}, rows.columns - first);
-    set_valid(index, columns, states[i], first, n, shared);
+    set_valid(first, n, shared);
     if (rows.dtype == SIDBEAM_DTYPE_F32) {
       fill_unset(shared, n, -kInfinity, reinterpret_cast<float*>(data) + first);
     } else {
@@ -99,10 +107,10 @@ __global__ void __launch_bounds__(kThreads)
                    int64_t words_per_row) {
   auto& shared = shared_memory<MaskShared>();
   const int64_t i = blockIdx.x;
-  const IndexView* index = index_of(table, i);
+  open_mask(followed_by(table, i), columns, states[i], shared);
   for (int64_t first = 0; first < 32 * words_per_row; first += kMaskedColumns) {
     const int64_t n = std::min(int64_t{kMaskedColumns}, 32 * words_per_row - first);
-    set_valid(index, columns, states[i], first, n, shared);
+    set_valid(first, n, shared);
     for (int64_t w = thread_id(); w < n / 32; w += kThreads)
       words[i * words_per_row + first / 32 + w] = shared.valid[w];
   }
@@ -216,11 +224,11 @@ __global__ void __launch_bounds__(kThreads, 3)
                 int32_t normalization, TopkOut out, uint32_t codes, uint64_t* workspace, int64_t room) {
   auto& shared = shared_memory<TopkShared>();
   const int64_t i = blockIdx.x, state = states[i];
-  const IndexView* index = index_of(table, i);
-  if (!may_go_on(index, state)) return write_topk(out, i, {}, nullptr, 0, false);
+  const Followed by = followed_by(table, i);
+  if (!may_go_on(by, state)) return write_topk(out, i, {}, nullptr, 0, false);
   const int32_t level = decode_state(state).level;
   if (thread_id() == 0) {
-    open_state(*index, columns[level], state, rows, i, normalization, shared.row);
+    open_state(by, columns[level], state, rows, i, normalization, shared.row);
     shared.row.keys = workspace + i * topk_keys(out.k, codes);
     shared.row.most_keys = most_children(codes);
   }

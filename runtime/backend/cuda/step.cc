@@ -35,25 +35,30 @@ sidbeam_status session_start(DeviceSessionHandle* session, const DeviceStart* st
     const Range range("sidbeam start");
     const Current current(*session->device);
     check_not_captured(session->device->id, stream, "start");
+    const auto work = static_cast<cudaStream_t>(stream);
+    for (int64_t i = 0; i < count; ++i)
+      if (starts[i].rules.rules != nullptr) session->rules.make_room(*session->device);
+    const MarksEnd end(session->marks, stream, false);
     std::vector<StartEntry> entries;
     std::vector<LevelWidths> widths;
     for (int64_t i = 0; i < count; ++i) {
       const DeviceStart& start = starts[i];
       widths.push_back(start.widths);
       entries.push_back({start.slot, start.widths.at(0), start.prefix_length, start.prefix_at, start.settings,
-                         start.upload->view(), start.widths.levels > 1 ? start.widths.levels : 0});
+                         start.upload->view(), start.widths.levels > 1 ? start.widths.levels : 0,
+                         start.rules.rules != nullptr ? session->rules.send(start.slot, start.rules, work) : nullptr});
     }
     const StartList list{entries.data(), widths.data(), codes, count};
     std::vector<SlotSampling> how;
     if (session->mode != SIDBEAM_MODE_SEARCH)
       for (int64_t i = 0; i < count; ++i) how.push_back(starts[i].sampling);
     session->turn += session->turn == UINT32_MAX ? 2 : 1;
-    const MarksEnd end(session->marks, stream, false);
-    const auto work = static_cast<cudaStream_t>(stream);
     check(session->mode == SIDBEAM_MODE_SEARCH
               ? launch_start(session->view, list, session->turn, work)
               : launch_sampled_start(session->view, session->sampling, list, how.data(), session->turn, work),
           "launch a start");
+    for (int64_t i = 0; i < count; ++i)
+      if (starts[i].rules.rules != nullptr) session->rules.follow(starts[i].slot);
   });
 }
 

@@ -67,6 +67,11 @@ sidbeam_status upload_finish(UploadHandle* upload, const IndexView* view, bool v
     const Range range("sidbeam upload: verify");
     const Current current(*upload->device);
     const cudaStream_t stream = upload->staging->stream();
+    if (view == nullptr) {
+      check(cudaStreamSynchronize(stream), "wait for the upload");
+      upload->staging.reset();
+      return;
+    }
     auto* damage_there = reinterpret_cast<uint64_t*>(upload->memory.data() + sizeof(IndexView));
     uint64_t faults = 0;
     // Small copies from pageable memory are staged before the call returns.

@@ -1,4 +1,4 @@
-// An index in a device's memory.
+// An index in a device's memory, or a filter's bits.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -33,7 +33,7 @@ class Staging {
 
 struct UploadHandle {
   DeviceHandle* device = nullptr;
-  cuda::DeviceMemory memory;               // view, damage, sections
+  cuda::DeviceMemory memory;               // view, damage, sections; or bits
   cuda::DeviceMemory repeats;              // what the view has of them, if anything
   std::unique_ptr<cuda::Staging> staging;  // while the upload is under way
   cuda::Marks marks;                       // after which the memory may be freed

@@ -29,6 +29,17 @@ SIDBEAM_HD uint64_t first_where(uint64_t lo, uint64_t hi, Holds&& holds) {
   return lo;
 }
 
+// The same where it is likely to be near lo.
+template <class Holds>
+SIDBEAM_HD uint64_t first_where_near(uint64_t lo, uint64_t hi, Holds&& holds) {
+  uint64_t end = lo;
+  for (uint64_t step = 1; end < hi && !holds(end); step *= 2) {
+    lo = end + 1;
+    end = hi - end > step ? end + step : hi;
+  }
+  return first_where(lo, end, holds);
+}
+
 // The SIDs in [lo, hi) that have `token` (V_l: the end) at `level`. All of [lo, hi) must have the same codes above.
 SIDBEAM_HD inline OrdinalRange column_range(const IndexView& index, int level, OrdinalRange within, uint32_t token) {
   const UintArray& column = index.level[level].column;

@@ -1,5 +1,5 @@
-// The item rows of several SIDs, one after the other, as far as limits go; on request without the items of the SIDs
-// before. Device kernels and the CPU share the rules. Safe on damaged contents.
+// The item rows of several SIDs, one after the other, as far as a cap and limits go; on request without the items of
+// the SIDs before. Device kernels and the CPU share the rules, except for the cap. Safe on damaged contents.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "index/read/find.h"
+#include "index/read/value_cap.h"
 #include "index/rules/subset.h"
 #include "index/views.h"
 #include "support/memory.h"
@@ -50,6 +51,35 @@ SIDBEAM_HD inline OrdinalRange ordinals_of_repeat(const RepeatsView& repeats, ui
 SIDBEAM_HD inline bool item_has(const RepeatsView& repeats, const OrdinalRange& item, uint64_t ordinal) {
   const uint64_t at = first_where(item.lo, item.hi, [&](uint64_t k) { return repeats.ordinals[k] >= ordinal; });
   return at < item.hi && repeats.ordinals[at] == ordinal;
+}
+
+// Visits the item rows of one SID that rules allow and earlier(i) does not leave out, one by one, at most `most`; an
+// index without `repeats` (count 0) has no entries to ask about. Returns how many there are or, once they are more than
+// `most`, some number above it.
+template <class Earlier, class Visit>
+SIDBEAM_HD int64_t visit_allowed(const RepeatsView& repeats, const RulesView& rules, const OrdinalRange& rows,
+                                 int64_t most, const Earlier& earlier, const Visit& visit) {
+  uint64_t i = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
+  int64_t found = 0;
+  for (uint64_t row = rows.lo; row < rows.hi && found <= most; ++row) {
+    const bool repeated = i < repeats.count && repeats.rows[i] == row;
+    const uint64_t repeat = i;
+    i += repeated ? 1 : 0;
+    if (!rules.allows(rules.rows, row) || (repeated && earlier(repeat))) continue;
+    if (found < most) visit(row);
+    ++found;
+  }
+  return found;
+}
+
+// Whether the item of entry i of the repeats has an allowed row at this ordinal.
+SIDBEAM_HD inline bool has_allowed_row(const IndexView& index, const RepeatsView& repeats, const RulesView& rules,
+                                       uint64_t i, uint64_t ordinal) {
+  const OrdinalRange rows = item_rows(index, ordinal);
+  uint64_t at = first_where(0, repeats.count, [&](uint64_t k) { return repeats.rows[k] >= rows.lo; });
+  for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)
+    if (repeats.items[at] == repeats.items[i] && rules.allows(rules.rows, repeats.rows[at])) return true;
+  return false;
 }
 
 // A set of at most `most` ordinals, sized once.
@@ -96,17 +126,22 @@ struct ItemLimits {
 // Throws where the arguments of a list of items, named as in sidbeam_items, do not go together.
 void check_item_lists(const ItemLimits& limits, int32_t distinct, const int64_t* item_rows, const int64_t* offsets);
 
-// A list that SIDs are appended to; -1 appends nothing. `rows` may be null, and `rules`, which then allow all items.
+// A list that SIDs are appended to; -1 appends nothing. `rows` may be null, and so may `rules`, which then allow all
+// items, and `cap`.
 class ItemList {
  public:
-  ItemList(const ItemLimits& limits, const RulesView* rules, int64_t* rows)
-      : limits_(limits), rules_(rules), rows_(rows) {}
+  ItemList(const ItemLimits& limits, const RulesView* rules, ValueCap* cap, int64_t* rows)
+      : limits_(limits), rules_(rules), cap_(cap), rows_(rows) {
+    if (cap != nullptr) cap->begin();
+  }
   int64_t count() const { return count_; }
   bool truncated() const { return truncated_; }
+  bool came_short() const { return capped_ && !full(); }
 
   // With repeats only distinct items, as far as they are no items of `earlier`, where the ordinal is then put.
   void append(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if (ordinal < 0) return;
+    if (cap_ != nullptr) return append_capped(index, repeats, earlier, ordinal);
     if (rules_ != nullptr) return append_allowed(index, repeats, earlier, ordinal);
     if (repeats != nullptr) return append_distinct(index, *repeats, earlier, ordinal);
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
@@ -130,34 +165,55 @@ class ItemList {
   // Row by row, since any of them may be forbidden.
   void append_allowed(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
     if (repeats != nullptr && earlier.contains(ordinal)) return;
+    int64_t written = 0;
+    finish(visit_allowed(
+        repeats != nullptr ? *repeats : RepeatsView(), *rules_, item_rows(index, static_cast<uint64_t>(ordinal)),
+        room(), [&](uint64_t i) { return was_listed(index, *repeats, earlier, i); },
+        [&](uint64_t row) { write(row, 1, written++); }));
+    if (repeats != nullptr) earlier.insert(ordinal);
+  }
+  // Row by row, since the cap may leave out any of them.
+  void append_capped(const IndexView& index, const RepeatsView* repeats, OrdinalSet& earlier, int64_t ordinal) {
+    if ((full() && truncated_) || (repeats != nullptr && earlier.contains(ordinal))) return;
     const OrdinalRange all = item_rows(index, static_cast<uint64_t>(ordinal));
     const uint64_t count = repeats != nullptr ? repeats->count : 0;
     uint64_t i = first_where(0, count, [&](uint64_t k) { return repeats->rows[k] >= all.lo; });
     const int64_t most = room();
     int64_t found = 0;
-    for (uint64_t row = all.lo; row < all.hi && found <= most; ++row) {
+    for (uint64_t row = all.lo; row < all.hi && (found <= most || may_cap(most)); ++row) {
       const bool repeated = i < count && repeats->rows[i] == row;
       const uint64_t repeat = i;
       i += repeated ? 1 : 0;
-      if (!rules_->allows(rules_->rows, row) || (repeated && was_listed(index, *repeats, earlier, repeat))) continue;
-      if (found < most) write(row, 1, found);
+      if (!allows(row) || (repeated && was_listed(index, *repeats, earlier, repeat)) || leaves_out(row)) continue;
+      if (found < most) list(row, found);
       ++found;
     }
     finish(found);
     if (repeats != nullptr) earlier.insert(ordinal);
   }
+  bool allows(uint64_t row) const { return rules_ == nullptr || rules_->allows(rules_->rows, row); }
+  bool leaves_out(uint64_t row) {
+    const bool out = cap_->leaves_out(row);
+    capped_ = capped_ || out;
+    return out;
+  }
+  void list(uint64_t row, int64_t after) {
+    cap_->list(row);
+    write(row, 1, after);
+  }
+  // Whether rows beyond those of a SID that fit may tell that the cap leaves something out of a list that is not full.
+  bool may_cap(int64_t most) const { return !capped_ && (limits_.total == 0 || count_ + most < limits_.total); }
   // Whether the item of a repeat has an allowed row at one of the earlier ordinals.
   bool was_listed(const IndexView& index, const RepeatsView& repeats, const OrdinalSet& earlier, uint64_t i) const {
+    if (rules_ == nullptr) return earlier.meets(repeats, i);
     const OrdinalRange item = ordinals_of_repeat(repeats, i);
     for (uint64_t k = item.lo; k < item.hi; ++k) {
       if (!earlier.contains(static_cast<int64_t>(repeats.ordinals[k]))) continue;
-      const OrdinalRange rows = item_rows(index, repeats.ordinals[k]);
-      uint64_t at = first_where(0, repeats.count, [&](uint64_t j) { return repeats.rows[j] >= rows.lo; });
-      for (; at < repeats.count && repeats.rows[at] < rows.hi; ++at)
-        if (repeats.items[at] == repeats.items[i] && rules_->allows(rules_->rows, repeats.rows[at])) return true;
+      if (has_allowed_row(index, repeats, *rules_, i, repeats.ordinals[k])) return true;
     }
     return false;
   }
+  bool full() const { return limits_.total > 0 && count_ == limits_.total; }
   int64_t room() const {
     const int64_t of_sid = limits_.per_sid > 0 ? limits_.per_sid : std::numeric_limits<int64_t>::max();
     return limits_.total > 0 ? std::min(of_sid, limits_.total - count_) : of_sid;
@@ -174,9 +230,10 @@ class ItemList {
 
   ItemLimits limits_;
   const RulesView* rules_;
+  ValueCap* cap_;
   int64_t* rows_;
   int64_t count_ = 0;
-  bool truncated_ = false;
+  bool truncated_ = false, capped_ = false;  // whether a limit, or the cap, left rows out
 };
 
 }  // namespace sidbeam

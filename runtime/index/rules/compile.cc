@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "index/attributes/find.h"
 #include "index/hash_seed.h"
 #include "support/error.h"
 #include "support/float_mode.h"
@@ -38,16 +39,6 @@ TypeName name_of(AttributeType type) {
     default:
       return {"lists of strings", "text"};
   }
-}
-
-[[noreturn]] void fail_unknown(const std::string& column, const Attributes& attributes) {
-  constexpr size_t kMostShown = 5;
-  std::string names;
-  for (size_t i = 0; i < std::min(attributes.size(), kMostShown); ++i)
-    (names += i > 0 ? ", " : "") += Quoted(attributes[i].name).text;
-  if (attributes.size() > kMostShown) names += " and others, " + std::to_string(attributes.size()) + " in all";
-  fail(SIDBEAM_INVALID_ARGUMENT, "filter: column %s is not there, expected %s%s", Quoted(column).text,
-       attributes.empty() ? "none, since the index has no attributes" : "one of ", names.c_str());
 }
 
 [[noreturn]] void fail_value(const Term& term, const Attribute& column, const Value& value) {
@@ -216,8 +207,7 @@ void use_list(const Term& term, const Attribute& column, Test& test) {
 
 Test compile_term(const Term& term, const Attributes& attributes) {
   Test test;
-  test.column = find_attribute(attributes, term.column);
-  if (test.column == nullptr) fail_unknown(term.column, attributes);
+  test.column = &attribute_named(attributes, term.column, "filter: column");
   const Attribute& column = *test.column;
   check_operator(term, column);
   test.negated = term.op == TermOp::kNotEqual;

@@ -41,9 +41,15 @@ class DerivedBits {
   const uint64_t* bits_of(int32_t number) const;
   // Of an update: `edges` are those whose bits have changed, of the level after `number`, and then of `number`.
   int64_t climb(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t* edges, int64_t count);
-  int64_t add_leaves(const IndexView& index, const EdgeParents& parents, int32_t number, const uint64_t* sids,
-                     int64_t sid_count, uint64_t* edges, int64_t count);
-  void patch_mask(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t edge);
+  struct ChangedSids {
+    const uint64_t* sids;
+    const Leaf* leaves;
+    int64_t count;
+  };
+  int64_t add_leaves(const IndexView& index, int32_t number, const ChangedSids& changed, uint64_t* edges,
+                     int64_t count);
+  void patch_masks(const IndexView& index, const EdgeParents& parents, int32_t number, const uint64_t* edges,
+                   int64_t count);
   void set_view(const IndexView& index, const Allocator& allocator);
 
   Buffer<uint64_t> sids_;  // empty where every SID has one row

@@ -92,13 +92,12 @@ void RequestLists::exclude(const FilteredIndex& of, const SortedRows& rows, cons
   fresh_sids_ = 0;
   for (int64_t i = 0; i < work_.fresh_count;) {
     if (i + kAhead < work_.fresh_count) of.parents.prefetch_item(work_.fresh[i + kAhead]);
-    const uint64_t ordinal = of.parents.ordinal_of(index, work_.fresh[i]);
-    const OrdinalRange own = item_rows(index, ordinal);
-    const uint64_t* from = std::lower_bound(work_.all.data(), work_.all.data() + work_.count, own.lo);
-    const uint64_t* to = std::lower_bound(from, const_cast<const uint64_t*>(work_.all.data() + work_.count), own.hi);
-    const uint64_t there = of.row_bits() != nullptr ? count_of(of.row_bits(), own.lo, own.hi) : own.hi - own.lo;
-    if (static_cast<uint64_t>(to - from) >= there) sids_[fresh_sids_++] = ordinal;
-    for (++i; i < work_.fresh_count && work_.fresh[i] < own.hi; ++i) {
+    const EdgeParents::Parent sid = of.parents.sid_of(index, work_.fresh[i]);
+    const uint64_t* from = std::lower_bound(work_.all.data(), work_.all.data() + work_.count, sid.begin);
+    const uint64_t* to = std::lower_bound(from, const_cast<const uint64_t*>(work_.all.data() + work_.count), sid.end);
+    const uint64_t there = of.row_bits() != nullptr ? count_of(of.row_bits(), sid.begin, sid.end) : sid.end - sid.begin;
+    if (static_cast<uint64_t>(to - from) >= there) sids_[fresh_sids_++] = sid.node;
+    for (++i; i < work_.fresh_count && work_.fresh[i] < sid.end; ++i) {
     }
   }
   sid_count_ = fresh_sids_ + (before != nullptr ? before->sid_count_ : 0);
@@ -112,7 +111,7 @@ void RequestLists::allow_only(const FilteredIndex& of, const SortedRows& rows, c
   for (int64_t i = 0; i < rows.count; ++i) {
     if (of.row_bits() != nullptr && !has_bit(of.row_bits(), rows.rows[i])) continue;
     work_.fresh[work_.fresh_count++] = rows.rows[i];
-    const uint64_t ordinal = of.parents.ordinal_of(index, rows.rows[i]);
+    const uint64_t ordinal = of.parents.sid_of(index, rows.rows[i]).node;
     if (fresh_sids_ == 0 || sids_[fresh_sids_ - 1] != ordinal) sids_[fresh_sids_++] = ordinal;
   }
   merge(nullptr, allocator);
@@ -180,7 +179,7 @@ void RequestLists::list_levels(const FilteredIndex& of, const RequestLists* befo
   work_.fresh_count = 0;
   if (index.variable_length) {
     make_room(leaves_, fresh_sids_, allocator);
-    for (int64_t i = 0; i < fresh_sids_; ++i) leaves_[i] = of.parents.leaf_of(index, sids_[i]);
+    of.parents.leaves_of(index, sids_.data(), fresh_sids_, leaves_.data());
   }
   if (index.csr_levels < index.levels) {
     std::copy_n(sids_.data(), fresh_sids_, work_.fresh.data());

@@ -13,13 +13,34 @@
 namespace sidbeam {
 namespace {
 
-// Nodes of a level that are ends of the level before and so have no row: the runs without numbers.
-uint64_t with_ends(const LevelView& above, uint64_t begun) {
-  return begun + first_where(0, above.ends, [&](uint64_t i) {
-           const uint64_t edge = above.end_edges[i];
-           return edge >= i && edge - i > begun;
-         });
+// Whether that many nodes with rows come before end i of the level above, which is a node without one.
+bool comes_after(const LevelView& above, uint64_t i, uint64_t rows) {
+  const uint64_t edge = above.end_edges[i];
+  return edge >= i && edge - i > rows;
 }
+
+bool has_empty_rows(const IndexView& index, int32_t level) {
+  return index.variable_length && level > 0 && level < index.csr_levels;
+}
+
+// The ends of SIDs that rise, level by level.
+struct EndCursor {
+  uint64_t any = 0, at[kMaxLevels] = {};
+
+  // False where the SID has its full length, or the index is damaged.
+  bool find(const IndexView& index, uint64_t ordinal, Leaf& leaf) {
+    any = first_where_near(any, index.ends, [&](uint64_t i) { return index.end_ordinals[i] >= ordinal; });
+    if (any == index.ends || index.end_ordinals[any] != ordinal) return false;
+    for (int32_t l = 1; l < index.csr_levels; ++l) {
+      const LevelView& level = index.level[l];
+      at[l] = first_where_near(at[l], level.ends, [&](uint64_t i) { return level.end_ordinals[i] >= ordinal; });
+      if (at[l] == level.ends || level.end_ordinals[at[l]] != ordinal) continue;
+      leaf = {l, level.end_edges[at[l]]};
+      return true;
+    }
+    return false;
+  }
+};
 
 bool has_one_each(const IndexView& index, const LevelView& level) {
   return !index.variable_length && level.nodes == level.edges;
@@ -58,6 +79,22 @@ RowStarts::RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, i
   }
 }
 
+void RowStarts::number_nodes(const LevelView& above, const Allocator& allocator) {
+  ends_ = Buffer<uint64_t>(allocator, lines_.size() + 1);
+  uint64_t end = 0;
+  for (int64_t i = 0; i < lines_.size(); ++i) {
+    const uint64_t open = std::max<uint64_t>(lines_[i].before, 1) - 1;
+    ends_[i] = end = first_where_near(end, above.ends, [&](uint64_t e) { return comes_after(above, e, open); });
+  }
+  ends_[lines_.size()] = above.ends;
+}
+
+uint64_t RowStarts::find_node(const LevelView& above, uint64_t number, const NumberRun& run) const {
+  const auto line = static_cast<int64_t>(number / (64 * kWords));
+  return run.before +
+         first_where(ends_[line], ends_[line + 1], [&](uint64_t e) { return comes_after(above, e, run.before); });
+}
+
 NumberRun RowStarts::find(uint64_t number) const {
   const uint64_t w = number / 64;
   const Line& line = lines_[static_cast<int64_t>(w / kWords)];
@@ -82,6 +119,7 @@ EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& a
     levels_.push_back(l == 0 || has_one_each(index, level)
                           ? RowStarts()
                           : RowStarts(level.row_pointers, level.nodes, level.edges, threads, allocator));
+    if (has_empty_rows(index, l)) levels_.back().number_nodes(index.level[l - 1], allocator);
   }
   if (index.csr_levels < index.levels) {
     const LevelView& tail = index.level[index.csr_levels];
@@ -96,23 +134,29 @@ EdgeParents::Parent EdgeParents::parent_of(const IndexView& index, int32_t numbe
   if (runs.empty()) return {edge, edge, edge + 1};
   const NumberRun run = runs.find(edge);
   // At the tail's first level ends of the level before have the SID that ended.
-  const bool has_empty = index.variable_length && number < index.csr_levels;
-  const uint64_t node = has_empty ? with_ends(index.level[number - 1], run.before) : run.before;
+  const uint64_t node = has_empty_rows(index, number) ? runs.find_node(index.level[number - 1], edge, run) : run.before;
   return {std::min(node, index.level[number].nodes - 1), run.begin, run.end};
 }
 
-uint64_t EdgeParents::ordinal_of(const IndexView& index, uint64_t item_row) const {
-  return std::min(items_.empty() ? item_row : items_.find(item_row).before, index.sids - 1);
+EdgeParents::Parent EdgeParents::sid_of(const IndexView& index, uint64_t item_row) const {
+  const NumberRun run = items_.empty() ? NumberRun{item_row, item_row, item_row + 1} : items_.find(item_row);
+  return {std::min(run.before, index.sids - 1), run.begin, run.end};
 }
 
-Leaf EdgeParents::leaf_of(const IndexView& index, uint64_t ordinal) const {
+void EdgeParents::leaves_of(const IndexView& index, const uint64_t* ordinals, int64_t count, Leaf* leaves) const {
   const int32_t last = index.csr_levels - 1;
-  if (last + 1 < index.levels && !ended_above_tail(index, ordinal))
-    return {last, std::min(parent_of(index, last + 1, ordinal).node, index.level[last].edges - 1)};
-  Leaf leaf{last, ordinal};
-  if (index.variable_length) leaf = last_edge_of(index, ordinal);
-  leaf.edge = std::min(leaf.edge, index.level[leaf.level].edges - 1);
-  return leaf;
+  const bool has_tail = index.csr_levels < index.levels;
+  EndCursor cursor;
+  for (int64_t i = 0; i < count; ++i) {
+    Leaf leaf{last, ordinals[i]};
+    if (has_tail && !ended_above_tail(index, ordinals[i])) {
+      leaf.edge = parent_of(index, last + 1, ordinals[i]).node;
+    } else if (index.variable_length && !cursor.find(index, ordinals[i], leaf)) {
+      leaf = last_edge_of(index, ordinals[i]);
+    }
+    leaf.edge = std::min(leaf.edge, index.level[leaf.level].edges - 1);
+    leaves[i] = leaf;
+  }
 }
 
 int64_t EdgeParents::bytes() const {

@@ -26,14 +26,18 @@ class RowStarts {
 
   RowStarts() = default;
   RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, int threads, const Allocator& allocator);
+  // Makes find_node() possible: `above` is the level before, whose ends are the nodes with empty runs.
+  void number_nodes(const LevelView& above, const Allocator& allocator);
   // The run of a number < count.
   NumberRun find(uint64_t number) const;
+  // The node of that run, those with empty runs counted too.
+  uint64_t find_node(const LevelView& above, uint64_t number, const NumberRun& run) const;
   // The bits of numbers [64 w, 64 w + 64).
   uint64_t word(uint64_t w) const { return lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords]; }
   void prefetch(uint64_t number) const { __builtin_prefetch(lines_.data() + number / (64 * kWords)); }
   bool empty() const { return lines_.size() == 0; }
   uint64_t count() const { return count_; }
-  int64_t bytes() const { return lines_.bytes(); }
+  int64_t bytes() const { return lines_.bytes() + ends_.bytes(); }
 
  private:
   struct Line {
@@ -42,6 +46,7 @@ class RowStarts {
   };
 
   Buffer<Line> lines_;
+  Buffer<uint64_t> ends_;  // [lines + 1] the ends before the run that is open where a line begins
   uint64_t count_ = 0;
 };
 
@@ -55,9 +60,10 @@ class EdgeParents {
     uint64_t node = 0, begin = 0, end = 0;
   };
   Parent parent_of(const IndexView& index, int32_t level, uint64_t edge) const;
-  uint64_t ordinal_of(const IndexView& index, uint64_t item_row) const;
-  // The last edge above the tail on the path of a SID.
-  Leaf leaf_of(const IndexView& index, uint64_t ordinal) const;
+  // The SID of an item row, as `node`, and all item rows that it has.
+  Parent sid_of(const IndexView& index, uint64_t item_row) const;
+  // The last edges above the tail on the paths of SIDs, which rise.
+  void leaves_of(const IndexView& index, const uint64_t* ordinals, int64_t count, Leaf* leaves) const;
   // Empty where every node of the level has one edge.
   const RowStarts& starts(int32_t level) const { return levels_[static_cast<size_t>(level)]; }
   void prefetch(int32_t level, uint64_t edge) const {

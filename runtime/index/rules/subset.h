@@ -34,6 +34,17 @@ struct NumberList {
     }
     return lo;
   }
+  // Calls visit(number) for each in [begin, end), rising.
+  template <class Visit>
+  SIDBEAM_HD void for_each_in(uint64_t begin, uint64_t end, const Visit& visit) const {
+    if (count == 0) return;
+    for (uint64_t at = lower_bound(begin); at < count && numbers[at] < end; ++at) visit(numbers[at]);
+  }
+  SIDBEAM_HD bool any_in(uint64_t begin, uint64_t end) const {
+    if (count == 0) return false;
+    const uint64_t at = lower_bound(begin);
+    return at < count && numbers[at] < end;
+  }
 };
 
 // `bits` has a word more than its numbers fill, so that 64 of them can be read from any one on.
@@ -76,11 +87,20 @@ struct RulesView {
     const NumberList& list = subset.listed;
     const uint64_t all = ~uint64_t{0} >> (64 - count);
     uint64_t listed = 0;
-    if (list.count > 0)
-      for (uint64_t at = list.lower_bound(begin); at < list.count && list.numbers[at] < begin + count; ++at)
-        listed |= uint64_t{1} << (list.numbers[at] - begin);
+    list.for_each_in(begin, begin + count, [&](uint64_t number) { listed |= uint64_t{1} << (number - begin); });
     if (only_listed) return listed;
     return (subset.bits != nullptr ? bits_from(subset.bits, begin) : ~uint64_t{0}) & ~listed & all;
+  }
+  // The same of a row's edges, of which there may be more: words [ceil(count / 64)], bits past the last 0.
+  SIDBEAM_HD void put_allowed(const Subset& edges, const Row& row, uint64_t* words) const {
+    const bool none = only_listed, all = edges.bits == nullptr;
+    for (uint32_t i = 0; i < row.count; i += 64)
+      words[i / 64] = none ? 0 : all ? ~uint64_t{0} : bits_from(edges.bits, row.begin + i);
+    if (row.count % 64 != 0) words[row.count / 64] &= ~uint64_t{0} >> (64 - row.count % 64);
+    edges.listed.for_each_in(row.begin, row.begin + row.count, [&](uint64_t edge) {
+      const uint64_t i = edge - row.begin, bit = uint64_t{1} << i % 64;
+      words[i / 64] = only_listed ? words[i / 64] | bit : words[i / 64] & ~bit;
+    });
   }
 };
 

@@ -2,10 +2,12 @@
 #include "index/rules/terms.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <type_traits>
 #include <vector>
 
+#include "index/read/find.h"
 #include "index/rules/bits.h"
 #include "index/rules/compile.h"
 #include "support/parallel.h"
@@ -15,6 +17,8 @@ namespace {
 
 // What is evaluated at a time, so that the stack stays in the first-level cache: 64 Ki rows.
 constexpr uint64_t kBlockWords = 1024;
+constexpr uint64_t kRowsPerSearch = 16;  // that are looked at one by one in the time of a search for a row
+constexpr uint64_t kMostFlags = 1024;    // values of a range that are looked up by bytes
 
 struct Block {
   uint64_t first, rows;  // first is a multiple of 64
@@ -61,6 +65,11 @@ void test_keys(const Test& test, uint64_t count, uint64_t* out, const KeyAt& key
   };
   if (test.kind == Test::Kind::kRange) return set_bits(count, out, [&](uint64_t i) { return place(i) <= span; });
   const uint64_t* bits = test.bits.data();
+  if (span < kMostFlags) {
+    uint8_t flags[kMostFlags + 1] = {};  // a byte takes half as long to look up as a bit
+    for (uint64_t at = 0; at <= span; ++at) flags[at] = static_cast<uint8_t>(has_bit(bits, at));
+    return set_bits(count, out, [&](uint64_t i) { return flags[std::min<uint64_t>(place(i), uint64_t{span} + 1)]; });
+  }
   set_bits(count, out, [&](uint64_t i) {
     const uint64_t at = std::min<uint64_t>(place(i), uint64_t{span} + 1);
     return bits[at / 64] >> (at % 64) & 1;
@@ -88,8 +97,23 @@ bool any_bit(const uint64_t* bits, uint64_t begin, uint64_t end) {
   return (from(begin) & ((uint64_t{1} << (end - begin)) - 1)) != 0;
 }
 
-// First which of the block's codes pass, one list after the other, and then whether one of each list's does: lists are
-// short, and a loop over each is mispredicted.
+// Sets the bit of each list of [block.first, block.first + block.rows) in which a code passes: bit i of `pass` is code
+// begin + i of the column. offset(row) is where the list of a row begins.
+template <class Offset>
+void mark_lists(const uint64_t* pass, uint64_t begin, uint64_t codes, const Block& block, const Offset& offset,
+                uint64_t* out) {
+  std::memset(out, 0, block.words() * sizeof *out);
+  uint64_t row = 0;
+  for (uint64_t word = 0; word < row_words(codes); ++word)
+    for (uint64_t left = pass[word]; left != 0; left &= left - 1) {
+      const uint64_t code = begin + word * 64 + static_cast<uint64_t>(std::countr_zero(left));
+      row = first_where(row, block.rows - 1, [&](uint64_t i) { return offset(block.first + i + 1) > code; });
+      put_bit(out, row, true);
+    }
+}
+
+// First which of the block's codes pass, one list after the other, and then the lists of those that do, if they are
+// few; otherwise whether one of each list's does: lists are short, and a loop over each is mispredicted.
 void test_lists(const Test& test, const Block& block, uint64_t* out) {
   const Attribute& column = *test.column;
   with_type(column.offsets, [&](const auto* offsets) {
@@ -97,6 +121,8 @@ void test_lists(const Test& test, const Block& block, uint64_t* out) {
     const uint64_t begin = offset(block.first), end = std::max(begin, offset(block.first + block.rows));
     std::vector<uint64_t> pass(row_words(end - begin) + 1);
     test_codes(test, begin, end - begin, pass.data());
+    if (count_bits(pass.data(), end - begin) < block.rows / kRowsPerSearch)
+      return mark_lists(pass.data(), begin, end - begin, block, offset, out);
     // Each list begins where the one before ended, also where a damaged file says that they overlap.
     uint64_t at = 0;
     set_bits(block.rows, out, [&](uint64_t i) {

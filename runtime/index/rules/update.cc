@@ -26,6 +26,8 @@ bool change_bit(uint64_t* bits, uint64_t i, bool value) {
   return true;
 }
 
+bool leaves_from(const EdgeParents::Parent& parent, uint64_t edge) { return parent.begin <= edge && edge < parent.end; }
+
 }  // namespace
 
 DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, const uint64_t* rows,
@@ -38,18 +40,22 @@ DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, con
   view_.sids.bits = sids_.size() > 0 ? sids_.data() : rows;
   Buffer<uint64_t> sids(allocator, count), edges(allocator, count);
   int64_t sid_count = 0, edge_count = 0;
+  EdgeParents::Parent sid;  // of the row before
   for (int64_t i = 0; i < count; ++i) {
-    const uint64_t ordinal = parents.ordinal_of(index, changed[i]);
-    const OrdinalRange own = item_rows(index, ordinal);
-    const bool value = any_of(rows, own.lo, own.hi);
-    if (sids_.size() > 0 && !change_bit(sids_.data(), ordinal, value)) continue;
-    sids[sid_count++] = ordinal;
+    if (i + kAhead < count) parents.prefetch_item(changed[i + kAhead]);
+    if (leaves_from(sid, changed[i])) continue;
+    sid = parents.sid_of(index, changed[i]);
+    const bool value = any_of(rows, sid.begin, sid.end);
+    if (sids_.size() > 0 && !change_bit(sids_.data(), sid.node, value)) continue;
+    sids[sid_count++] = sid.node;
     sid_count_ += value ? 1 : ~uint64_t{0};
   }
+  Buffer<Leaf> leaves(allocator, sid_count);
+  parents.leaves_of(index, sids.data(), sid_count, leaves.data());
   for (int32_t l = index.csr_levels - 1; l >= 0; --l) {
     edge_count = climb(index, parents, l, edges.data(), edge_count);
-    edge_count = add_leaves(index, parents, l, sids.data(), sid_count, edges.data(), edge_count);
-    for (int64_t i = 0; i < edge_count; ++i) patch_mask(index, parents, l, edges[i]);
+    edge_count = add_leaves(index, l, {sids.data(), leaves.data(), sid_count}, edges.data(), edge_count);
+    patch_masks(index, parents, l, edges.data(), edge_count);
   }
   set_view(index, allocator);
 }
@@ -60,24 +66,26 @@ int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, i
   if (number + 1 == index.csr_levels || own.size() == 0) return count;
   const uint64_t* bits = bits_of(number + 1);
   int64_t kept = 0;
+  EdgeParents::Parent parent;  // of the edge before, and often of this one too
   for (int64_t i = 0; i < count; ++i) {
     if (i + kAhead < count) parents.prefetch(number + 1, edges[i + kAhead]);
-    const EdgeParents::Parent parent = parents.parent_of(index, number + 1, edges[i]);
+    if (leaves_from(parent, edges[i])) continue;
+    parent = parents.parent_of(index, number + 1, edges[i]);
     if (change_bit(own.data(), parent.node, any_of(bits, parent.begin, parent.end))) edges[kept++] = parent.node;
   }
   return kept;
 }
 
 // The edges to which SIDs themselves lead: at the last level above the tail and, where lengths vary, at any.
-int64_t DerivedBits::add_leaves(const IndexView& index, const EdgeParents& parents, int32_t number,
-                                const uint64_t* sids, int64_t sid_count, uint64_t* edges, int64_t count) {
+int64_t DerivedBits::add_leaves(const IndexView& index, int32_t number, const ChangedSids& changed, uint64_t* edges,
+                                int64_t count) {
   const bool last = number + 1 == index.csr_levels, has_tail = index.csr_levels < index.levels;
   if (!last && !index.variable_length) return count;
   Buffer<uint64_t>& own = levels_[static_cast<size_t>(number)].edges;
-  for (int64_t i = 0; i < sid_count; ++i) {
-    const Leaf leaf = parents.leaf_of(index, sids[i]);
+  for (int64_t i = 0; i < changed.count; ++i) {
+    const Leaf leaf = changed.leaves[i];
     if (leaf.level != number) continue;
-    Run run{sids[i], 1};
+    Run run{changed.sids[i], 1};
     if (last && has_tail) run = run_of(index, index.csr_levels, leaf.edge);
     const bool value = any_of(view_.sids.bits, run.lo, run.lo + run.count);
     if (own.size() == 0 || change_bit(own.data(), leaf.edge, value)) edges[count++] = leaf.edge;
@@ -85,16 +93,27 @@ int64_t DerivedBits::add_leaves(const IndexView& index, const EdgeParents& paren
   return count;
 }
 
-void DerivedBits::patch_mask(const IndexView& index, const EdgeParents& parents, int32_t number, uint64_t edge) {
+void DerivedBits::patch_masks(const IndexView& index, const EdgeParents& parents, int32_t number, const uint64_t* edges,
+                              int64_t count) {
   const LevelView& level = index.level[number];
   LevelBits& own = levels_[static_cast<size_t>(number)];
-  const auto code = static_cast<uint32_t>(level.tokens[edge]);
-  if (own.masks.size() == 0 || code > level.codes) return;
-  const int64_t dense = dense_rank(level, parents.parent_of(index, number, edge).node);
-  if (dense < 0) return;
-  uint64_t* mask = own.masks.data() + static_cast<uint64_t>(dense) * level.mask_words();
-  const bool value = has_bit(bits_of(number), edge);
-  if (change_bit(mask, code, value)) own.mask_counts[dense] += value ? 1U : ~0U;
+  if (own.masks.size() == 0) return;
+  const uint64_t* bits = bits_of(number);
+  EdgeParents::Parent parent;
+  int64_t dense = -1;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i + kAhead < count) parents.prefetch(number, edges[i + kAhead]);
+    if (!leaves_from(parent, edges[i])) {
+      parent = parents.parent_of(index, number, edges[i]);
+      dense = parent.end - parent.begin < kLeastDense ? -1 : dense_rank(level, parent.node);
+    }
+    if (dense < 0) continue;
+    const auto code = static_cast<uint32_t>(level.tokens[edges[i]]);
+    if (code > level.codes) continue;
+    uint64_t* mask = own.masks.data() + static_cast<uint64_t>(dense) * level.mask_words();
+    const bool value = has_bit(bits, edges[i]);
+    if (change_bit(mask, code, value)) own.mask_counts[dense] += value ? 1U : ~0U;
+  }
 }
 
 }  // namespace sidbeam

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string_view>
 
+#include "caps.h"
 #include "operations.h"
 
 namespace fuzz::abi {
@@ -82,7 +83,7 @@ void filter_rows(World& world) {
   size_t bytes = rows.encoding == SIDBEAM_ROWS_BITS    ? (items + static_cast<size_t>(rows.offset) + 7) / 8
                  : rows.encoding == SIDBEAM_ROWS_BYTES ? items
                                                        : static_cast<size_t>(world.in(0, 40));
-  if (fault == 1) --bytes;
+  if (fault == 1 && bytes > 0) --bytes;  // no Roaring bitmap has none
   std::vector<uint8_t> data(bytes);
   for (uint8_t& byte : data) byte = static_cast<uint8_t>(world.in(0, 255));
   const Array<uint8_t> given(std::move(data));
@@ -261,12 +262,23 @@ void check_ruled(World& world, const Held<sidbeam_constraint>& ruled) {
   const int32_t fault = world.fault(2);
   const Array<int64_t> ordinals(std::vector<int64_t>{-1, world.in(0, static_cast<int32_t>(info.sids) - 1)});
   Out<int64_t> rows(world, 5), offsets(world, 3);
+  Out<int32_t> came_short(world, 1);
+  sidbeam_item_limits limits = SIDBEAM_ITEM_LIMITS_INIT;
+  limits.limit_per_sid = world.in(0, 2);
+  limits.limit = fault == 2 ? -1 : 5;
+  limits.distinct = world.in(0, 1);
   world.expected.fails_if(fault != 0, SIDBEAM_INVALID_ARGUMENT);
+  const DrawnCap cap = draw_cap(world);
+  limits.cap_attribute = cap.attribute;
+  limits.cap = cap.most;
+  const In<sidbeam_item_limits> argument(world, limits);
   const sidbeam_status status = world.attempt([&](sidbeam_error* err) {
-    return ABI(constraint_items)(fault == 1 ? nullptr : ruled.handle, ordinals.get(), 2, world.in(0, 2),
-                                 fault == 2 ? -1 : 5, world.in(0, 1), rows.get(), offsets.get(), nullptr, err);
+    return ABI(constraint_items)(fault == 1 ? nullptr : ruled.handle, ordinals.get(), 2, argument.get(), rows.get(),
+                                 offsets.get(), nullptr, came_short.get(), err);
   });
-  if (status == SIDBEAM_OK) FUZZ_CHECK(offsets[1] == 0 && offsets[2] >= 0 && offsets[2] <= 5);
+  if (status != SIDBEAM_OK) return;
+  FUZZ_CHECK(offsets[1] == 0 && offsets[2] >= 0 && offsets[2] <= 5);
+  FUZZ_CHECK(*came_short == 0 || (*came_short == 1 && cap.most > 0 && offsets[2] < 5));
 }
 
 void create_ruled(World& world) {

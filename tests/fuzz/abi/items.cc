@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "beams.h"
+#include "caps.h"
 #include "steps.h"
 
 namespace fuzz::abi {
@@ -16,12 +17,13 @@ struct Buffers {
         lengths(world, places),
         item_rows(world, static_cast<size_t>(count * limit)),
         offsets(world, places + static_cast<size_t>(count)),
-        truncated(world, static_cast<size_t>(count)) {}
+        truncated(world, static_cast<size_t>(count)),
+        came_short(world, static_cast<size_t>(count)) {}
   size_t places;
   Out<int64_t> ordinals;
   Out<int32_t> sids, lengths;
   Out<int64_t> item_rows, offsets;
-  Out<int32_t> truncated;
+  Out<int32_t> truncated, came_short;
 };
 
 void check_sid(const Session& session, const Facts& facts, const int32_t* sid, int32_t length) {
@@ -56,6 +58,10 @@ void check_slot(const Session& session, int32_t slot, int64_t i, const sidbeam_i
   }
   if (items.offsets != nullptr) check_rows(facts, items, i, beams);
   if (items.truncated != nullptr) FUZZ_CHECK(items.truncated[i] == 0 || items.truncated[i] == 1);
+  if (items.came_short == nullptr) return;
+  FUZZ_CHECK(items.came_short[i] == 0 || (items.came_short[i] == 1 && items.cap > 0));
+  if (items.came_short[i] != 0 && items.offsets != nullptr && items.limit > 0)
+    FUZZ_CHECK(items.offsets[i * (beams + 1) + beams] < items.limit);
 }
 
 }  // namespace
@@ -81,13 +87,17 @@ void get_items(World& world) {
   items.limit = world.in(0, 30);
   items.distinct = fault == 7 ? (world.flip() ? -1 : 2) : world.in(0, 1);
   Buffers buffers(world, session, count, items.limit);
-  const int32_t which = world.in(0, 63);
+  const int32_t which = world.in(0, 127);
   if ((which & 1) != 0) items.ordinals = buffers.ordinals.get();
   if ((which & 2) != 0) items.sids = buffers.sids.get();
   if ((which & 4) != 0) items.lengths = buffers.lengths.get();
   if ((which & 8) != 0) items.item_rows = buffers.item_rows.get();
   if ((which & 16) != 0 || (items.item_rows != nullptr && fault != 2)) items.offsets = buffers.offsets.get();
   if ((which & 32) != 0) items.truncated = buffers.truncated.get();
+  if ((which & 64) != 0) items.came_short = buffers.came_short.get();
+  const DrawnCap cap = draw_cap(world);
+  items.cap_attribute = cap.attribute;
+  items.cap = cap.most;
   world.expected.fails_if(items.item_rows != nullptr && (items.offsets == nullptr || items.limit == 0),
                           SIDBEAM_INVALID_ARGUMENT);
   if (items.item_rows == nullptr && world.one_in(4)) items.limit = INT64_MAX;  // a limit alone needs no room

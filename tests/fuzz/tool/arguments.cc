@@ -100,6 +100,11 @@ void add_rules(const Room& room, Arguments& arguments, Random& random) {
   if (random.one_in(3)) add(arguments, {"--where", random.pick(texts)});
 }
 
+void add_cap(Arguments& arguments, Random& random) {
+  const std::string attributes[] = {"price", "region", "tags", "score", "colour"};
+  if (random.one_in(4)) add(arguments, {"--cap", std::to_string(random.below(4)), "--cap-by", random.pick(attributes)});
+}
+
 Arguments decode(const Room& room, const std::string& index, const std::string& logits, Random& random) {
   const std::string strategies[] = {"trie", "sorted", "sorted_topk", "hash_final", "none"};
   const std::string normalizations[] = {"full", "level", "valid", "none"};
@@ -116,6 +121,7 @@ Arguments decode(const Room& room, const std::string& index, const std::string& 
   if (strategy == "trie" || random.one_in(16)) add_rules(room, arguments, random);
   add_widths(arguments, random);
   add_distinct(arguments, random);
+  add_cap(arguments, random);
   return arguments;
 }
 
@@ -200,6 +206,7 @@ Arguments run(const Room& room, const std::string& index, const Arguments& what,
   add_widths(arguments, random);
   add_distinct(arguments, random);
   if (random.one_in(2)) add_rules(room, arguments, random);
+  add_cap(arguments, random);
   const std::string weights[] = {"f32", "f16", "bf16", "int8"};
   if (random.one_in(4)) add(arguments, {"--weights", random.pick(weights)});
   const bool has_head = std::find(what.begin(), what.end(), "--head") != what.end();

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../../capi/rules_rig.h"
 #include "cuda_session.h"
 
 enum { SECONDS = 60 };
@@ -12,6 +13,9 @@ typedef struct inherited {
   bench b;
   sidbeam_index* index;
   sidbeam_constraint_set* set;
+  sidbeam_filter* filter;
+  sidbeam_constraint* ruled; /* by it; the second slot's */
+  int64_t filter_bytes;      /* its copy on the device among them */
 } inherited;
 
 #define REQUIRE(condition)                                                                 \
@@ -35,6 +39,10 @@ static void use_and_let_go(inherited* from) {
   const int64_t live = live_allocations_now();
   REQUIRE(refused(step(from->b.session, &from->b.rows, NULL)));
   REQUIRE(refused(sidbeam_session_start(from->b.session, &start, &err)));
+  start.constraints = (sidbeam_constraint*[]){from->ruled, from->ruled};
+  REQUIRE(refused(sidbeam_session_start(from->b.session, &start, &err)));
+  sidbeam_filter_info filter = SIDBEAM_FILTER_INFO_INIT;
+  REQUIRE(sidbeam_filter_get_info(from->filter, &filter, &err) == SIDBEAM_OK && filter.bytes < from->filter_bytes);
   REQUIRE(refused(sidbeam_session_stop(from->b.session, NULL, 0, NULL, &err)));
   REQUIRE(refused(sidbeam_session_fetch(from->b.session, &beams, NULL, &err)));
   REQUIRE(refused(
@@ -44,6 +52,8 @@ static void use_and_let_go(inherited* from) {
   sidbeam_session_destroy(from->b.session);
   sidbeam_constraint_set_destroy(from->set);
   sidbeam_constraint_release(from->b.constraint);
+  sidbeam_constraint_release(from->ruled);
+  sidbeam_filter_release(from->filter);
   sidbeam_index_release(from->index);
   REQUIRE(live_allocations_now() == live); /* the device has not heard of it */
 }
@@ -55,8 +65,19 @@ static inherited make(void) {
   made.b = set_up();
   made.index = make_index(&small, ALL_KINDS);
   CHECK_OK(sidbeam_index_upload(made.index, NULL, &err));
+  made.filter = make_filter(made.index, ids(LIST(10, 12, 14)));
+  made.ruled = make_ruled(made.index, made.filter, NULL, NULL);
+  const int32_t second = 1;
+  sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
+  start.slots = &second;
+  start.count = 1;
+  start.constraints = &made.ruled;
+  CHECK_OK(sidbeam_session_start(made.b.session, &start, &err));
+  sidbeam_filter_info filter = SIDBEAM_FILTER_INFO_INIT;
+  CHECK_OK(sidbeam_filter_get_info(made.filter, &filter, &err));
+  made.filter_bytes = filter.bytes;
   config.constraint_count = 1;
-  config.constraints = &made.b.constraint;
+  config.constraints = &made.ruled;
   config.device_type = SIDBEAM_DEVICE_CUDA;
   CHECK_OK(sidbeam_constraint_set_create(runtime, &config, &made.set, &err));
   sidbeam_runtime_release(runtime);
@@ -80,6 +101,8 @@ static void a_child_lets_go_of_what_is_on_a_device(void) {
   check_unmoved(made.b.session, &before); /* the parent never notices */
   CHECK_OK(step(made.b.session, &made.b.rows, NULL));
   sidbeam_constraint_set_destroy(made.set);
+  sidbeam_constraint_release(made.ruled);
+  sidbeam_filter_release(made.filter);
   sidbeam_index_release(made.index);
   tear_down(&made.b);
 }

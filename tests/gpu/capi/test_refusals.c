@@ -113,6 +113,26 @@ static void lists_that_the_host_reads_are_refused_on_the_device(void) {
   tear_down(&b);
 }
 
+static void caps_are_taken_on_the_host(void) {
+  int32_t came_short[SLOTS] = {-1};
+  bench b = set_up();
+  sidbeam_items items = SIDBEAM_ITEMS_INIT;
+  items.cap_attribute = "brand";
+  items.cap = 2;
+  CHECK_FAILS(sidbeam_session_get_items(b.session, NULL, SLOTS, &items, &err), SIDBEAM_UNSUPPORTED,
+              "cap_attribute is given for a session on CUDA, expected none: caps are taken on the host, where "
+              "sidbeam_constraint_items() lists the ordinals");
+  items.cap_attribute = NULL;
+  items.cap = 0;
+  items.came_short = came_short;
+  CHECK_FAILS(sidbeam_session_get_items(b.session, NULL, SLOTS, &items, &err), SIDBEAM_UNSUPPORTED,
+              "came_short is given for a session on CUDA");
+  items.came_short = NULL;
+  CHECK_OK(sidbeam_session_get_items(b.session, NULL, SLOTS, &items, &err));
+  CHECK_INT(came_short[0], -1);
+  tear_down(&b);
+}
+
 static void buffers_of_items_are_on_the_device(void) {
   int64_t ordinals[SLOTS * BEAMS] = {0};
   bench b = set_up();
@@ -298,6 +318,7 @@ int main(void) {
       TEST(logits_of_children_alone_are_refused),
       TEST(children_are_listed_in_the_devices_memory_alone),
       TEST(lists_that_the_host_reads_are_refused_on_the_device),
+      TEST(caps_are_taken_on_the_host),
       TEST(buffers_of_items_are_on_the_device),
       TEST(rows_streams_and_memory_of_other_devices_are_refused),
       TEST(rows_that_are_not_aligned_to_their_elements_are_refused),

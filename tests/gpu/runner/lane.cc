@@ -69,6 +69,7 @@ void run_model(const std::string& name, int32_t normalization, bool variable, bo
   const differential::Runtime runtime = differential::make_runtime(nullptr);
   const differential::Constraint many = make_constraint(runtime.get(), 300, 1, variable, true),
                                  few = make_constraint(runtime.get(), 4, 2, variable, true),
+                                 ruled = make_constraint(runtime.get(), 300, 1, variable, true, some_rules(300)),
                                  elsewhere = make_constraint(runtime.get(), 9, 3, variable, false);
   Place there(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CUDA, normalization, variable, adjusts);
   Place here(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CPU, normalization, variable, adjusts);
@@ -79,7 +80,8 @@ void run_model(const std::string& name, int32_t normalization, bool variable, bo
   };
   for (uint64_t round = 0; round < 4; ++round) {
     std::vector<Job> jobs = {job(round % 3, kBeams, many.get(), 11, no), job(1, 2, many.get(), 12, yes),
-                             job(2, kBeams, many.get(), round == 1 ? 13 : 14, no), job(3, 4, few.get(), 15, no)};
+                             job(2, kBeams, round == 0 ? many.get() : ruled.get(), round == 1 ? 13 : 14, no),
+                             job(3, 4, few.get(), 15, no)};
     // A new user: the begin tokens are all that there is.
     if (round == 3 && here.model->info().encoder_layers == 0 && !golden.begin.empty()) jobs[0].prompt = {};
     if (round > 1) set_widths(jobs[2], round == 2 ? 3 : 2);
@@ -121,7 +123,8 @@ void run_graphs(const std::string& name, int32_t normalization, bool variable) {
   const Golden golden(name);
   const differential::Runtime runtime = differential::make_runtime(nullptr);
   const differential::Constraint many = make_constraint(runtime.get(), 300, 1, variable, true),
-                                 few = make_constraint(runtime.get(), 4, 2, variable, true);
+                                 few = make_constraint(runtime.get(), 4, 2, variable, true),
+                                 ruled = make_constraint(runtime.get(), 300, 1, variable, true, some_rules(300));
   Place whole(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CUDA, normalization, variable, false);
   Place parts(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CUDA, normalization, variable, true);
   const std::atomic<bool> no{false}, yes{true};
@@ -130,10 +133,10 @@ void run_graphs(const std::string& name, int32_t normalization, bool variable) {
                        const std::atomic<bool>& cancelled) {
     return Job{golden.prompts[prompt].prompt(), constraint, beams, 14, nullptr, &cancelled};
   };
-  std::vector<Job> jobs = {job(0, kBeams, many.get(), no), job(1, 3, few.get(), no), job(2, kBeams, many.get(), no)};
+  std::vector<Job> jobs = {job(0, kBeams, ruled.get(), no), job(1, 3, few.get(), no), job(2, kBeams, many.get(), no)};
   set_widths(jobs[2], 3);
-  const std::vector<Job> ending = {job(3, kBeams, many.get(), yes), job(0, kBeams, many.get(), no),
-                                   job(1, 3, few.get(), no), job(2, kBeams, many.get(), later)};
+  const std::vector<Job> ending = {job(3, kBeams, many.get(), yes), job(0, kBeams, ruled.get(), no),
+                                   job(1, 3, few.get(), no), job(2, kBeams, ruled.get(), later)};
   std::vector<Found> expected;
   for (int round = 0; round < 4; ++round) {
     for (Place* place : {&whole, &parts}) {

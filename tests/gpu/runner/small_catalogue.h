@@ -12,7 +12,7 @@ inline constexpr int32_t kCodes[] = {20, 16, 12}, kBeams = 6;
 inline constexpr int64_t kOffsets[] = {3, 20, 30}, kEnd = 49;
 
 inline differential::Constraint make_constraint(sidbeam_runtime* runtime, int32_t sids, uint64_t seed, bool variable,
-                                                bool upload) {
+                                                bool upload, const differential::ItemRules& rules = {}) {
   sidbeam_builder_config config = SIDBEAM_BUILDER_CONFIG_INIT;
   config.levels = 3;
   config.codes = kCodes;
@@ -34,7 +34,20 @@ inline differential::Constraint make_constraint(sidbeam_runtime* runtime, int32_
   differential::call("finish", sidbeam_builder_finish, made, &index);
   const differential::Index held(index);
   if (upload) DevicePlace(0).prepare(index);
-  return differential::constrain(index);
+  return differential::constrain(index, rules, seed);
+}
+
+// A filter of two thirds of the items, and a fifth of all excluded.
+inline differential::ItemRules some_rules(int32_t items) {
+  differential::ItemRules rules;
+  rules.filter.emplace();
+  rules.excluded.emplace();
+  rules.excluded->by_row = true;
+  for (int32_t row = 0; row < items; ++row) {
+    rules.filter->push_back(row % 3 != 0);
+    if (row % 5 == 1) rules.excluded->entries.push_back(row);
+  }
+  return rules;
 }
 
 }  // namespace gpu

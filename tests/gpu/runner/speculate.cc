@@ -42,7 +42,7 @@ Tally compare_case(const SpeculateCase& c) {
   Tally tally;
   for (size_t round = 0; round < 2; ++round) {
     const std::vector<Job> jobs = {job(golden, round, kBeams, w.many.get()), job(golden, 2, 2, w.many.get()),
-                                   job(golden, 3, 4, w.few.get()), job(golden, 1 - round, kBeams, w.many.get())};
+                                   job(golden, 3, 4, w.few.get()), job(golden, 1 - round, kBeams, w.ruled.get())};
     const RoundsCollector far = there.run(jobs), near = here.run(jobs), plain = alone.run(jobs);
     for (size_t i = 0; i < jobs.size(); ++i) {
       const std::string what =

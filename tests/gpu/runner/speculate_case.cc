@@ -38,7 +38,8 @@ std::string SpeculateCase::text() const {
 SpeculateWorld::SpeculateWorld(bool variable)
     : runtime(differential::make_runtime(nullptr)),
       many(make_constraint(runtime.get(), 300, 1, variable, true)),
-      few(make_constraint(runtime.get(), 4, 2, variable, true)) {}
+      few(make_constraint(runtime.get(), 4, 2, variable, true)),
+      ruled(make_constraint(runtime.get(), 300, 1, variable, true, some_rules(300))) {}
 
 SpeculateLane::SpeculateLane(const SpeculateCase& c, const SpeculateWorld& w, int32_t device_type, Drafts drafts) {
   service_.model = open_on(c.target, device_type, c.weights);

@@ -25,7 +25,7 @@ struct SpeculateCase {
 struct SpeculateWorld {
   explicit SpeculateWorld(bool variable);
   differential::Runtime runtime;
-  differential::Constraint many, few;
+  differential::Constraint many, few, ruled;
 };
 
 // A batch's outcomes, and what its rounds did.

@@ -280,19 +280,19 @@ typedef _goslice_ swig_type_250;
 typedef _goslice_ swig_type_251;
 typedef long long swig_type_252;
 typedef long long swig_type_253;
-typedef _goslice_ swig_type_254;
-typedef _goslice_ swig_type_255;
+typedef _gostring_ swig_type_254;
+typedef long long swig_type_255;
 typedef _goslice_ swig_type_256;
 typedef _goslice_ swig_type_257;
-typedef long long swig_type_258;
+typedef _goslice_ swig_type_258;
 typedef _goslice_ swig_type_259;
 typedef _goslice_ swig_type_260;
-typedef _goslice_ swig_type_261;
-typedef long long swig_type_262;
-typedef long long swig_type_263;
+typedef long long swig_type_261;
+typedef _goslice_ swig_type_262;
+typedef _goslice_ swig_type_263;
 typedef _goslice_ swig_type_264;
-typedef _goslice_ swig_type_265;
-typedef _goslice_ swig_type_266;
+typedef long long swig_type_265;
+typedef long long swig_type_266;
 typedef _goslice_ swig_type_267;
 typedef _goslice_ swig_type_268;
 typedef _goslice_ swig_type_269;
@@ -301,168 +301,168 @@ typedef _goslice_ swig_type_271;
 typedef _goslice_ swig_type_272;
 typedef _goslice_ swig_type_273;
 typedef _goslice_ swig_type_274;
-typedef long long swig_type_275;
+typedef _goslice_ swig_type_275;
 typedef _goslice_ swig_type_276;
 typedef _goslice_ swig_type_277;
-typedef _goslice_ swig_type_278;
-typedef long long swig_type_279;
-typedef long long swig_type_280;
+typedef long long swig_type_278;
+typedef _goslice_ swig_type_279;
+typedef _goslice_ swig_type_280;
 typedef _goslice_ swig_type_281;
 typedef long long swig_type_282;
-typedef _goslice_ swig_type_283;
+typedef long long swig_type_283;
 typedef _goslice_ swig_type_284;
-typedef _goslice_ swig_type_285;
+typedef long long swig_type_285;
 typedef _goslice_ swig_type_286;
-typedef long long swig_type_287;
+typedef _goslice_ swig_type_287;
 typedef _goslice_ swig_type_288;
 typedef _goslice_ swig_type_289;
 typedef long long swig_type_290;
-typedef _goslice_ swig_type_291;
+typedef long long swig_type_291;
 typedef _goslice_ swig_type_292;
 typedef _goslice_ swig_type_293;
-typedef _goslice_ swig_type_294;
-typedef long long swig_type_295;
+typedef long long swig_type_294;
+typedef _goslice_ swig_type_295;
 typedef _goslice_ swig_type_296;
 typedef _goslice_ swig_type_297;
-typedef long long swig_type_298;
-typedef _goslice_ swig_type_299;
+typedef _goslice_ swig_type_298;
+typedef long long swig_type_299;
 typedef _goslice_ swig_type_300;
 typedef _goslice_ swig_type_301;
 typedef long long swig_type_302;
 typedef _goslice_ swig_type_303;
 typedef _goslice_ swig_type_304;
 typedef _goslice_ swig_type_305;
-typedef _goslice_ swig_type_306;
+typedef long long swig_type_306;
 typedef _goslice_ swig_type_307;
 typedef _goslice_ swig_type_308;
-typedef long long swig_type_309;
-typedef long long swig_type_310;
-typedef long long swig_type_311;
-typedef long long swig_type_312;
+typedef _goslice_ swig_type_309;
+typedef _goslice_ swig_type_310;
+typedef _goslice_ swig_type_311;
+typedef _goslice_ swig_type_312;
 typedef long long swig_type_313;
 typedef long long swig_type_314;
-typedef _goslice_ swig_type_315;
-typedef _goslice_ swig_type_316;
-typedef _goslice_ swig_type_317;
-typedef _goslice_ swig_type_318;
-typedef long long swig_type_319;
+typedef long long swig_type_315;
+typedef long long swig_type_316;
+typedef long long swig_type_317;
+typedef long long swig_type_318;
+typedef _goslice_ swig_type_319;
 typedef _goslice_ swig_type_320;
-typedef long long swig_type_321;
+typedef _goslice_ swig_type_321;
 typedef _goslice_ swig_type_322;
 typedef long long swig_type_323;
 typedef _goslice_ swig_type_324;
-typedef _goslice_ swig_type_325;
+typedef long long swig_type_325;
 typedef _goslice_ swig_type_326;
-typedef _goslice_ swig_type_327;
+typedef long long swig_type_327;
 typedef _goslice_ swig_type_328;
 typedef _goslice_ swig_type_329;
-typedef long long swig_type_330;
+typedef _goslice_ swig_type_330;
 typedef _goslice_ swig_type_331;
 typedef _goslice_ swig_type_332;
-typedef long long swig_type_333;
+typedef _goslice_ swig_type_333;
 typedef long long swig_type_334;
-typedef long long swig_type_335;
+typedef _goslice_ swig_type_335;
 typedef _goslice_ swig_type_336;
-typedef _goslice_ swig_type_337;
-typedef _goslice_ swig_type_338;
-typedef _goslice_ swig_type_339;
-typedef _goslice_ swig_type_340;
-typedef _goslice_ swig_type_341;
-typedef long long swig_type_342;
+typedef long long swig_type_337;
+typedef long long swig_type_338;
+typedef long long swig_type_339;
+typedef _gostring_ swig_type_340;
+typedef long long swig_type_341;
+typedef _goslice_ swig_type_342;
 typedef _goslice_ swig_type_343;
 typedef _goslice_ swig_type_344;
-typedef long long swig_type_345;
-typedef long long swig_type_346;
+typedef _goslice_ swig_type_345;
+typedef _goslice_ swig_type_346;
 typedef _goslice_ swig_type_347;
 typedef _goslice_ swig_type_348;
-typedef _goslice_ swig_type_349;
-typedef long long swig_type_350;
+typedef long long swig_type_349;
+typedef _goslice_ swig_type_350;
 typedef _goslice_ swig_type_351;
-typedef _goslice_ swig_type_352;
-typedef _goslice_ swig_type_353;
+typedef long long swig_type_352;
+typedef long long swig_type_353;
 typedef _goslice_ swig_type_354;
 typedef _goslice_ swig_type_355;
 typedef _goslice_ swig_type_356;
-typedef _goslice_ swig_type_357;
-typedef long long swig_type_358;
+typedef long long swig_type_357;
+typedef _goslice_ swig_type_358;
 typedef _goslice_ swig_type_359;
 typedef _goslice_ swig_type_360;
 typedef _goslice_ swig_type_361;
-typedef long long swig_type_362;
+typedef _goslice_ swig_type_362;
 typedef _goslice_ swig_type_363;
-typedef long long swig_type_364;
-typedef _goslice_ swig_type_365;
-typedef long long swig_type_366;
+typedef _goslice_ swig_type_364;
+typedef long long swig_type_365;
+typedef _goslice_ swig_type_366;
 typedef _goslice_ swig_type_367;
 typedef _goslice_ swig_type_368;
-typedef _goslice_ swig_type_369;
+typedef long long swig_type_369;
 typedef _goslice_ swig_type_370;
-typedef _goslice_ swig_type_371;
-typedef long long swig_type_372;
-typedef _goslice_ swig_type_373;
-typedef long long swig_type_374;
+typedef long long swig_type_371;
+typedef _goslice_ swig_type_372;
+typedef long long swig_type_373;
+typedef _goslice_ swig_type_374;
 typedef _goslice_ swig_type_375;
 typedef _goslice_ swig_type_376;
 typedef _goslice_ swig_type_377;
 typedef _goslice_ swig_type_378;
 typedef long long swig_type_379;
-typedef long long swig_type_380;
+typedef _goslice_ swig_type_380;
 typedef long long swig_type_381;
-typedef long long swig_type_382;
-typedef long long swig_type_383;
+typedef _goslice_ swig_type_382;
+typedef _goslice_ swig_type_383;
 typedef _goslice_ swig_type_384;
 typedef _goslice_ swig_type_385;
-typedef _goslice_ swig_type_386;
+typedef long long swig_type_386;
 typedef long long swig_type_387;
 typedef long long swig_type_388;
-typedef _goslice_ swig_type_389;
+typedef long long swig_type_389;
 typedef long long swig_type_390;
 typedef _goslice_ swig_type_391;
 typedef _goslice_ swig_type_392;
 typedef _goslice_ swig_type_393;
-typedef _goslice_ swig_type_394;
+typedef long long swig_type_394;
 typedef long long swig_type_395;
-typedef long long swig_type_396;
+typedef _goslice_ swig_type_396;
 typedef long long swig_type_397;
-typedef long long swig_type_398;
+typedef _goslice_ swig_type_398;
 typedef _goslice_ swig_type_399;
 typedef _goslice_ swig_type_400;
 typedef _goslice_ swig_type_401;
 typedef long long swig_type_402;
-typedef _goslice_ swig_type_403;
-typedef _goslice_ swig_type_404;
-typedef _goslice_ swig_type_405;
+typedef long long swig_type_403;
+typedef long long swig_type_404;
+typedef long long swig_type_405;
 typedef _goslice_ swig_type_406;
-typedef long long swig_type_407;
-typedef long long swig_type_408;
+typedef _goslice_ swig_type_407;
+typedef _goslice_ swig_type_408;
 typedef long long swig_type_409;
-typedef long long swig_type_410;
+typedef _goslice_ swig_type_410;
 typedef _goslice_ swig_type_411;
 typedef _goslice_ swig_type_412;
 typedef _goslice_ swig_type_413;
-typedef _goslice_ swig_type_414;
-typedef _goslice_ swig_type_415;
-typedef _goslice_ swig_type_416;
-typedef _goslice_ swig_type_417;
+typedef long long swig_type_414;
+typedef long long swig_type_415;
+typedef long long swig_type_416;
+typedef long long swig_type_417;
 typedef _goslice_ swig_type_418;
 typedef _goslice_ swig_type_419;
 typedef _goslice_ swig_type_420;
-typedef long long swig_type_421;
+typedef _goslice_ swig_type_421;
 typedef _goslice_ swig_type_422;
-typedef long long swig_type_423;
-typedef long long swig_type_424;
+typedef _goslice_ swig_type_423;
+typedef _goslice_ swig_type_424;
 typedef _goslice_ swig_type_425;
-typedef long long swig_type_426;
+typedef _goslice_ swig_type_426;
 typedef _goslice_ swig_type_427;
-typedef _goslice_ swig_type_428;
-typedef long long swig_type_429;
-typedef _goslice_ swig_type_430;
-typedef _goslice_ swig_type_431;
+typedef long long swig_type_428;
+typedef _goslice_ swig_type_429;
+typedef long long swig_type_430;
+typedef long long swig_type_431;
 typedef _goslice_ swig_type_432;
-typedef _goslice_ swig_type_433;
+typedef long long swig_type_433;
 typedef _goslice_ swig_type_434;
 typedef _goslice_ swig_type_435;
-typedef _goslice_ swig_type_436;
+typedef long long swig_type_436;
 typedef _goslice_ swig_type_437;
 typedef _goslice_ swig_type_438;
 typedef _goslice_ swig_type_439;
@@ -471,52 +471,52 @@ typedef _goslice_ swig_type_441;
 typedef _goslice_ swig_type_442;
 typedef _goslice_ swig_type_443;
 typedef _goslice_ swig_type_444;
-typedef long long swig_type_445;
+typedef _goslice_ swig_type_445;
 typedef _goslice_ swig_type_446;
-typedef long long swig_type_447;
+typedef _goslice_ swig_type_447;
 typedef _goslice_ swig_type_448;
 typedef _goslice_ swig_type_449;
 typedef _goslice_ swig_type_450;
 typedef _goslice_ swig_type_451;
-typedef _gostring_ swig_type_452;
-typedef _gostring_ swig_type_453;
-typedef _goslice_ swig_type_454;
+typedef long long swig_type_452;
+typedef _goslice_ swig_type_453;
+typedef long long swig_type_454;
 typedef _goslice_ swig_type_455;
 typedef _goslice_ swig_type_456;
 typedef _goslice_ swig_type_457;
 typedef _goslice_ swig_type_458;
-typedef _goslice_ swig_type_459;
-typedef _goslice_ swig_type_460;
+typedef _gostring_ swig_type_459;
+typedef _gostring_ swig_type_460;
 typedef _goslice_ swig_type_461;
-typedef long long swig_type_462;
+typedef _goslice_ swig_type_462;
 typedef _goslice_ swig_type_463;
 typedef _goslice_ swig_type_464;
 typedef _goslice_ swig_type_465;
 typedef _goslice_ swig_type_466;
-typedef long long swig_type_467;
+typedef _goslice_ swig_type_467;
 typedef _goslice_ swig_type_468;
-typedef _goslice_ swig_type_469;
-typedef long long swig_type_470;
-typedef long long swig_type_471;
-typedef long long swig_type_472;
+typedef long long swig_type_469;
+typedef _goslice_ swig_type_470;
+typedef _goslice_ swig_type_471;
+typedef _goslice_ swig_type_472;
 typedef _goslice_ swig_type_473;
-typedef _goslice_ swig_type_474;
-typedef long long swig_type_475;
-typedef long long swig_type_476;
-typedef _goslice_ swig_type_477;
-typedef _goslice_ swig_type_478;
+typedef long long swig_type_474;
+typedef _goslice_ swig_type_475;
+typedef _goslice_ swig_type_476;
+typedef long long swig_type_477;
+typedef long long swig_type_478;
 typedef long long swig_type_479;
-typedef long long swig_type_480;
-typedef long long swig_type_481;
-typedef _goslice_ swig_type_482;
+typedef _goslice_ swig_type_480;
+typedef _goslice_ swig_type_481;
+typedef long long swig_type_482;
 typedef long long swig_type_483;
 typedef _goslice_ swig_type_484;
-typedef long long swig_type_485;
-typedef _goslice_ swig_type_486;
-typedef _goslice_ swig_type_487;
-typedef _goslice_ swig_type_488;
+typedef _goslice_ swig_type_485;
+typedef long long swig_type_486;
+typedef long long swig_type_487;
+typedef long long swig_type_488;
 typedef _goslice_ swig_type_489;
-typedef _gostring_ swig_type_490;
+typedef long long swig_type_490;
 typedef _goslice_ swig_type_491;
 typedef long long swig_type_492;
 typedef _goslice_ swig_type_493;
@@ -525,88 +525,88 @@ typedef _goslice_ swig_type_495;
 typedef _goslice_ swig_type_496;
 typedef _gostring_ swig_type_497;
 typedef _goslice_ swig_type_498;
-typedef _goslice_ swig_type_499;
+typedef long long swig_type_499;
 typedef _goslice_ swig_type_500;
 typedef _goslice_ swig_type_501;
-typedef _gostring_ swig_type_502;
+typedef _goslice_ swig_type_502;
 typedef _goslice_ swig_type_503;
-typedef _goslice_ swig_type_504;
+typedef _gostring_ swig_type_504;
 typedef _goslice_ swig_type_505;
-typedef long long swig_type_506;
-typedef long long swig_type_507;
-typedef long long swig_type_508;
-typedef long long swig_type_509;
-typedef long long swig_type_510;
-typedef long long swig_type_511;
+typedef _goslice_ swig_type_506;
+typedef _goslice_ swig_type_507;
+typedef _goslice_ swig_type_508;
+typedef _gostring_ swig_type_509;
+typedef _goslice_ swig_type_510;
+typedef _goslice_ swig_type_511;
 typedef _goslice_ swig_type_512;
-typedef _goslice_ swig_type_513;
-typedef _goslice_ swig_type_514;
-typedef _goslice_ swig_type_515;
-typedef _goslice_ swig_type_516;
-typedef _goslice_ swig_type_517;
-typedef _goslice_ swig_type_518;
+typedef long long swig_type_513;
+typedef long long swig_type_514;
+typedef long long swig_type_515;
+typedef long long swig_type_516;
+typedef long long swig_type_517;
+typedef long long swig_type_518;
 typedef _goslice_ swig_type_519;
 typedef _goslice_ swig_type_520;
-typedef long long swig_type_521;
-typedef long long swig_type_522;
-typedef long long swig_type_523;
-typedef long long swig_type_524;
-typedef long long swig_type_525;
-typedef long long swig_type_526;
+typedef _goslice_ swig_type_521;
+typedef _goslice_ swig_type_522;
+typedef _goslice_ swig_type_523;
+typedef _goslice_ swig_type_524;
+typedef _goslice_ swig_type_525;
+typedef _goslice_ swig_type_526;
 typedef _goslice_ swig_type_527;
-typedef _goslice_ swig_type_528;
+typedef long long swig_type_528;
 typedef long long swig_type_529;
-typedef _goslice_ swig_type_530;
-typedef _goslice_ swig_type_531;
-typedef _goslice_ swig_type_532;
+typedef long long swig_type_530;
+typedef long long swig_type_531;
+typedef long long swig_type_532;
 typedef long long swig_type_533;
-typedef long long swig_type_534;
-typedef long long swig_type_535;
+typedef _goslice_ swig_type_534;
+typedef _goslice_ swig_type_535;
 typedef long long swig_type_536;
 typedef _goslice_ swig_type_537;
 typedef _goslice_ swig_type_538;
-typedef long long swig_type_539;
-typedef _goslice_ swig_type_540;
-typedef _goslice_ swig_type_541;
-typedef _goslice_ swig_type_542;
+typedef _goslice_ swig_type_539;
+typedef long long swig_type_540;
+typedef long long swig_type_541;
+typedef long long swig_type_542;
 typedef long long swig_type_543;
-typedef long long swig_type_544;
-typedef long long swig_type_545;
+typedef _goslice_ swig_type_544;
+typedef _goslice_ swig_type_545;
 typedef long long swig_type_546;
-typedef long long swig_type_547;
-typedef long long swig_type_548;
+typedef _goslice_ swig_type_547;
+typedef _goslice_ swig_type_548;
 typedef _goslice_ swig_type_549;
-typedef _goslice_ swig_type_550;
-typedef _goslice_ swig_type_551;
+typedef long long swig_type_550;
+typedef long long swig_type_551;
 typedef long long swig_type_552;
-typedef _goslice_ swig_type_553;
-typedef _goslice_ swig_type_554;
-typedef _goslice_ swig_type_555;
+typedef long long swig_type_553;
+typedef long long swig_type_554;
+typedef long long swig_type_555;
 typedef _goslice_ swig_type_556;
-typedef long long swig_type_557;
+typedef _goslice_ swig_type_557;
 typedef _goslice_ swig_type_558;
 typedef long long swig_type_559;
 typedef _goslice_ swig_type_560;
-typedef long long swig_type_561;
+typedef _goslice_ swig_type_561;
 typedef _goslice_ swig_type_562;
 typedef _goslice_ swig_type_563;
-typedef _goslice_ swig_type_564;
+typedef long long swig_type_564;
 typedef _goslice_ swig_type_565;
-typedef _goslice_ swig_type_566;
-typedef long long swig_type_567;
-typedef _goslice_ swig_type_568;
+typedef long long swig_type_566;
+typedef _goslice_ swig_type_567;
+typedef long long swig_type_568;
 typedef _goslice_ swig_type_569;
-typedef long long swig_type_570;
-typedef long long swig_type_571;
-typedef long long swig_type_572;
-typedef long long swig_type_573;
+typedef _goslice_ swig_type_570;
+typedef _goslice_ swig_type_571;
+typedef _goslice_ swig_type_572;
+typedef _goslice_ swig_type_573;
 typedef long long swig_type_574;
-typedef long long swig_type_575;
+typedef _goslice_ swig_type_575;
 typedef _goslice_ swig_type_576;
-typedef _goslice_ swig_type_577;
-typedef _goslice_ swig_type_578;
-typedef _goslice_ swig_type_579;
-typedef _goslice_ swig_type_580;
+typedef long long swig_type_577;
+typedef long long swig_type_578;
+typedef long long swig_type_579;
+typedef long long swig_type_580;
 typedef long long swig_type_581;
 typedef long long swig_type_582;
 typedef _goslice_ swig_type_583;
@@ -619,6 +619,13 @@ typedef long long swig_type_589;
 typedef _goslice_ swig_type_590;
 typedef _goslice_ swig_type_591;
 typedef _goslice_ swig_type_592;
+typedef _goslice_ swig_type_593;
+typedef _goslice_ swig_type_594;
+typedef long long swig_type_595;
+typedef long long swig_type_596;
+typedef _goslice_ swig_type_597;
+typedef _goslice_ swig_type_598;
+typedef _goslice_ swig_type_599;
 extern void _wrap_Swig_free_native_dc34e60f533faa8e(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_dc34e60f533faa8e(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e(void);
@@ -904,17 +911,17 @@ extern swig_intgo _wrap_FLAT_CONSTRAINT_UNKNOWN_ALLOWED_native_dc34e60f533faa8e(
 extern swig_intgo _wrap_FLAT_CONSTRAINT_CODES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_CONSTRAINT_COUNT_native_dc34e60f533faa8e(void);
 extern void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_248 arg2, swig_type_249 arg3, swig_type_250 arg4);
-extern void _wrap_flat_constraint_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3, swig_type_253 arg4, swig_intgo arg5, swig_type_254 arg6, swig_type_255 arg7, swig_type_256 arg8, swig_type_257 arg9);
-extern void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_258 arg2, swig_type_259 arg3, swig_type_260 arg4);
-extern void _wrap_flat_index_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3, swig_type_263 arg4, swig_intgo arg5, swig_type_264 arg6, swig_type_265 arg7, swig_type_266 arg8, swig_type_267 arg9);
-extern void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_268 arg2, swig_type_269 arg3, swig_type_270 arg4);
-extern void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3, swig_type_273 arg4, swig_type_274 arg5);
-extern swig_type_275 _wrap_flat_index_item_names_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_276 arg2, swig_type_277 arg3, swig_type_278 arg4);
-extern swig_type_279 _wrap_flat_index_find_item_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_280 arg2, swig_type_281 arg3, swig_type_282 arg4, swig_type_283 arg5);
-extern uintptr_t _wrap_flat_session_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_284 arg8, swig_type_285 arg9, swig_type_286 arg10, swig_type_287 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_288 arg16);
-extern void _wrap_flat_session_start_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_289 arg2, swig_type_290 arg3, swig_type_291 arg4, swig_type_292 arg5, swig_intgo arg6, swig_type_293 arg7, swig_type_294 arg8, swig_type_295 arg9, swig_type_296 arg10, swig_type_297 arg11, swig_type_298 arg12, swig_type_299 arg13, swig_type_300 arg14, swig_type_301 arg15, swig_type_302 arg16, swig_type_303 arg17, swig_type_304 arg18, swig_type_305 arg19, swig_type_306 arg20);
-extern void _wrap_flat_session_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_307 arg2, swig_type_308 arg3, swig_type_309 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_310 arg8, swig_type_311 arg9, swig_type_312 arg10, swig_type_313 arg11, swig_type_314 arg12, swig_type_315 arg13, swig_type_316 arg14, float arg15, float arg16, swig_type_317 arg17, swig_type_318 arg18, swig_type_319 arg19, swig_type_320 arg20);
-extern swig_type_321 _wrap_flat_session_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_322 arg2, swig_type_323 arg3, swig_intgo arg4, swig_type_324 arg5, swig_type_325 arg6, swig_type_326 arg7);
+extern void _wrap_flat_constraint_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_251 arg2, swig_type_252 arg3, swig_type_253 arg4, swig_intgo arg5, swig_type_254 arg6, swig_type_255 arg7, swig_type_256 arg8, swig_type_257 arg9, swig_type_258 arg10, swig_type_259 arg11, swig_type_260 arg12);
+extern void _wrap_flat_index_item_rows_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_261 arg2, swig_type_262 arg3, swig_type_263 arg4);
+extern void _wrap_flat_index_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_264 arg2, swig_type_265 arg3, swig_type_266 arg4, swig_intgo arg5, swig_type_267 arg6, swig_type_268 arg7, swig_type_269 arg8, swig_type_270 arg9);
+extern void _wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_271 arg2, swig_type_272 arg3, swig_type_273 arg4);
+extern void _wrap_flat_index_item_ids_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_274 arg2, swig_type_275 arg3, swig_type_276 arg4, swig_type_277 arg5);
+extern swig_type_278 _wrap_flat_index_item_names_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_279 arg2, swig_type_280 arg3, swig_type_281 arg4);
+extern swig_type_282 _wrap_flat_index_find_item_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_283 arg2, swig_type_284 arg3, swig_type_285 arg4, swig_type_286 arg5);
+extern uintptr_t _wrap_flat_session_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_287 arg8, swig_type_288 arg9, swig_type_289 arg10, swig_type_290 arg11, swig_intgo arg12, swig_intgo arg13, swig_intgo arg14, swig_intgo arg15, swig_type_291 arg16, swig_type_292 arg17);
+extern void _wrap_flat_session_start_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_293 arg2, swig_type_294 arg3, swig_type_295 arg4, swig_type_296 arg5, swig_intgo arg6, swig_type_297 arg7, swig_type_298 arg8, swig_type_299 arg9, swig_type_300 arg10, swig_type_301 arg11, swig_type_302 arg12, swig_type_303 arg13, swig_type_304 arg14, swig_type_305 arg15, swig_type_306 arg16, swig_type_307 arg17, swig_type_308 arg18, swig_type_309 arg19, swig_type_310 arg20);
+extern void _wrap_flat_session_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_311 arg2, swig_type_312 arg3, swig_type_313 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_314 arg8, swig_type_315 arg9, swig_type_316 arg10, swig_type_317 arg11, swig_type_318 arg12, swig_type_319 arg13, swig_type_320 arg14, float arg15, float arg16, swig_type_321 arg17, swig_type_322 arg18, swig_type_323 arg19, swig_type_324 arg20);
+extern swig_type_325 _wrap_flat_session_children_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_326 arg2, swig_type_327 arg3, swig_intgo arg4, swig_type_328 arg5, swig_type_329 arg6, swig_type_330 arg7);
 extern swig_intgo _wrap_FLAT_BEAMS_SLOTS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_BEAMS_BEAMS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LEVELS_native_dc34e60f533faa8e(void);
@@ -931,10 +938,10 @@ extern swig_intgo _wrap_FLAT_BEAMS_PERTURBED_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_BEAMS_LOG_INCLUSIONS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_BEAMS_THRESHOLDS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_BEAMS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_327 arg2, swig_type_328 arg3);
-extern void _wrap_flat_session_fetch_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_329 arg2, swig_type_330 arg3, swig_type_331 arg4);
-extern void _wrap_flat_session_get_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_332 arg2, swig_type_333 arg3, swig_type_334 arg4, swig_type_335 arg5, swig_intgo arg6, swig_type_336 arg7, swig_type_337 arg8, swig_type_338 arg9, swig_type_339 arg10, swig_type_340 arg11, swig_type_341 arg12, swig_type_342 arg13, swig_type_343 arg14);
-extern void _wrap_flat_session_stop_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_344 arg2, swig_type_345 arg3, swig_type_346 arg4, swig_type_347 arg5);
+extern void _wrap_flat_session_get_beams_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_331 arg2, swig_type_332 arg3);
+extern void _wrap_flat_session_fetch_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_333 arg2, swig_type_334 arg3, swig_type_335 arg4);
+extern void _wrap_flat_session_get_items_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_336 arg2, swig_type_337 arg3, swig_type_338 arg4, swig_type_339 arg5, swig_intgo arg6, swig_type_340 arg7, swig_type_341 arg8, swig_type_342 arg9, swig_type_343 arg10, swig_type_344 arg11, swig_type_345 arg12, swig_type_346 arg13, swig_type_347 arg14, swig_type_348 arg15, swig_type_349 arg16, swig_type_350 arg17);
+extern void _wrap_flat_session_stop_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4, swig_type_354 arg5);
 extern swig_intgo _wrap_FLAT_STATS_STEPS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_READ_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_STATS_ROWS_SKIPPED_native_dc34e60f533faa8e(void);
@@ -942,21 +949,21 @@ extern swig_intgo _wrap_FLAT_STATS_ROWS_BAD_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_STATS_DEAD_BEAMS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_348 arg2, swig_type_349 arg3);
+extern void _wrap_flat_session_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_355 arg2, swig_type_356 arg3);
 extern swig_intgo _wrap_FLAT_COUNTERS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_COUNTER_NAME_BYTES_native_dc34e60f533faa8e(void);
-extern swig_type_350 _wrap_flat_session_get_counters_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_351 arg2, swig_type_352 arg3, swig_type_353 arg4);
-extern uintptr_t _wrap_flat_constraint_set_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_354 arg2, swig_type_355 arg3, swig_type_356 arg4, swig_type_357 arg5, swig_type_358 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_359 arg9);
-extern void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_360 arg2, swig_type_361 arg3, swig_type_362 arg4, swig_type_363 arg5, swig_type_364 arg6, swig_type_365 arg7, swig_type_366 arg8, swig_type_367 arg9);
-extern void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_368 arg2, swig_type_369 arg3, swig_type_370 arg4, swig_type_371 arg5, swig_type_372 arg6, swig_type_373 arg7, swig_type_374 arg8, swig_type_375 arg9);
-extern void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_376 arg2, swig_type_377 arg3, swig_type_378 arg4, swig_type_379 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_380 arg9, swig_type_381 arg10, swig_type_382 arg11, swig_type_383 arg12, swig_type_384 arg13);
-extern void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_385 arg2, swig_type_386 arg3, swig_type_387 arg4, swig_type_388 arg5, swig_type_389 arg6, swig_type_390 arg7, swig_type_391 arg8);
-extern void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_392 arg2, swig_type_393 arg3, swig_type_394 arg4, swig_type_395 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_396 arg9, swig_type_397 arg10, swig_type_398 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_399 arg14, swig_type_400 arg15, swig_type_401 arg16, swig_type_402 arg17, swig_type_403 arg18);
-extern void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_404 arg2, swig_type_405 arg3, swig_type_406 arg4, swig_type_407 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_408 arg9, swig_type_409 arg10, swig_type_410 arg11, swig_intgo arg12, swig_type_411 arg13, swig_type_412 arg14, swig_type_413 arg15, swig_type_414 arg16, swig_type_415 arg17, swig_type_416 arg18, swig_type_417 arg19, swig_type_418 arg20, swig_type_419 arg21, swig_type_420 arg22, swig_type_421 arg23, swig_type_422 arg24);
-extern uintptr_t _wrap_flat_disc_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_423 arg7, swig_type_424 arg8, swig_type_425 arg9);
-extern swig_type_426 _wrap_flat_disc_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_427 arg2, swig_type_428 arg3);
-extern void _wrap_flat_disc_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_429 arg2, swig_type_430 arg3, swig_type_431 arg4, swig_type_432 arg5, swig_type_433 arg6, swig_type_434 arg7);
-extern void _wrap_flat_disc_get_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_435 arg2, swig_type_436 arg3, swig_type_437 arg4, swig_type_438 arg5, swig_type_439 arg6, swig_type_440 arg7, swig_type_441 arg8, swig_type_442 arg9);
+extern swig_type_357 _wrap_flat_session_get_counters_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_358 arg2, swig_type_359 arg3, swig_type_360 arg4);
+extern uintptr_t _wrap_flat_constraint_set_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_361 arg2, swig_type_362 arg3, swig_type_363 arg4, swig_type_364 arg5, swig_type_365 arg6, swig_intgo arg7, swig_intgo arg8, swig_type_366 arg9);
+extern void _wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_367 arg2, swig_type_368 arg3, swig_type_369 arg4, swig_type_370 arg5, swig_type_371 arg6, swig_type_372 arg7, swig_type_373 arg8, swig_type_374 arg9);
+extern void _wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_375 arg2, swig_type_376 arg3, swig_type_377 arg4, swig_type_378 arg5, swig_type_379 arg6, swig_type_380 arg7, swig_type_381 arg8, swig_type_382 arg9);
+extern void _wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_383 arg2, swig_type_384 arg3, swig_type_385 arg4, swig_type_386 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_387 arg9, swig_type_388 arg10, swig_type_389 arg11, swig_type_390 arg12, swig_type_391 arg13);
+extern void _wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_392 arg2, swig_type_393 arg3, swig_type_394 arg4, swig_type_395 arg5, swig_type_396 arg6, swig_type_397 arg7, swig_type_398 arg8);
+extern void _wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_399 arg2, swig_type_400 arg3, swig_type_401 arg4, swig_type_402 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_403 arg9, swig_type_404 arg10, swig_type_405 arg11, swig_intgo arg12, swig_intgo arg13, swig_type_406 arg14, swig_type_407 arg15, swig_type_408 arg16, swig_type_409 arg17, swig_type_410 arg18);
+extern void _wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_411 arg2, swig_type_412 arg3, swig_type_413 arg4, swig_type_414 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_415 arg9, swig_type_416 arg10, swig_type_417 arg11, swig_intgo arg12, swig_type_418 arg13, swig_type_419 arg14, swig_type_420 arg15, swig_type_421 arg16, swig_type_422 arg17, swig_type_423 arg18, swig_type_424 arg19, swig_type_425 arg20, swig_type_426 arg21, swig_type_427 arg22, swig_type_428 arg23, swig_type_429 arg24);
+extern uintptr_t _wrap_flat_disc_create_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_430 arg7, swig_type_431 arg8, swig_type_432 arg9);
+extern swig_type_433 _wrap_flat_disc_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_434 arg2, swig_type_435 arg3);
+extern void _wrap_flat_disc_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_436 arg2, swig_type_437 arg3, swig_type_438 arg4, swig_type_439 arg5, swig_type_440 arg6, swig_type_441 arg7);
+extern void _wrap_flat_disc_get_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_442 arg2, swig_type_443 arg3, swig_type_444 arg4, swig_type_445 arg5, swig_type_446 arg6, swig_type_447 arg7, swig_type_448 arg8, swig_type_449 arg9);
 extern swig_intgo _wrap_FLAT_EVENT_END_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_EVENT_DONE_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_EVENT_ADJUST_native_dc34e60f533faa8e(void);
@@ -989,10 +996,10 @@ extern swig_intgo _wrap_FLAT_ADJUST_MAP_CODES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_ADJUST_END_COLUMN_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_ADJUST_COUNT_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_EVENT_COUNT_native_dc34e60f533faa8e(void);
-extern swig_intgo _wrap_flat_events_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_443 arg2, swig_type_444 arg3);
-extern void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_445 arg2, swig_intgo arg3, swig_type_446 arg4);
-extern void _wrap_flat_result_take_native_dc34e60f533faa8e(swig_type_447 arg1, swig_type_448 arg2, swig_type_449 arg3, swig_type_450 arg4, swig_type_451 arg5);
-extern uintptr_t _wrap_flat_model_open_native_dc34e60f533faa8e(swig_type_452 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_453 arg5, swig_intgo arg6, swig_type_454 arg7);
+extern swig_intgo _wrap_flat_events_next_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_450 arg2, swig_type_451 arg3);
+extern void _wrap_flat_adjust_answer_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_452 arg2, swig_intgo arg3, swig_type_453 arg4);
+extern void _wrap_flat_result_take_native_dc34e60f533faa8e(swig_type_454 arg1, swig_type_455 arg2, swig_type_456 arg3, swig_type_457 arg4, swig_type_458 arg5);
+extern uintptr_t _wrap_flat_model_open_native_dc34e60f533faa8e(swig_type_459 arg1, swig_intgo arg2, swig_intgo arg3, swig_intgo arg4, swig_type_460 arg5, swig_intgo arg6, swig_type_461 arg7);
 extern swig_intgo _wrap_FLAT_MODEL_LAYERS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_MODEL_ENCODER_LAYERS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_MODEL_HIDDEN_native_dc34e60f533faa8e(void);
@@ -1006,7 +1013,7 @@ extern swig_intgo _wrap_FLAT_MODEL_PARAMETERS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_MODEL_MEMORY_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_MODEL_COUNT_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_MODEL_FAMILY_BYTES_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_model_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_455 arg2, swig_type_456 arg3, swig_type_457 arg4);
+extern void _wrap_flat_model_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_462 arg2, swig_type_463 arg3, swig_type_464 arg4);
 extern swig_intgo _wrap_FLAT_RUNNER_BEAMS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_NORMALIZATION_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STRATEGY_native_dc34e60f533faa8e(void);
@@ -1026,12 +1033,12 @@ extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e(void);
-extern uintptr_t _wrap_flat_runner_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_458 arg6, float arg7, float arg8, swig_type_459 arg9, swig_type_460 arg10, swig_type_461 arg11, swig_type_462 arg12, swig_type_463 arg13, swig_type_464 arg14, swig_type_465 arg15);
-extern uintptr_t _wrap_flat_runner_events_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_466 arg2);
-extern void _wrap_flat_runner_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_467 arg2, swig_type_468 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_469 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_470 arg9, swig_type_471 arg10, swig_type_472 arg11, swig_type_473 arg12, swig_type_474 arg13);
-extern swig_type_475 _wrap_flat_runner_submit_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_476 arg2, swig_type_477 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_478 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_479 arg9, swig_type_480 arg10, swig_type_481 arg11, swig_type_482 arg12);
-extern void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_483 arg2, swig_type_484 arg3);
-extern swig_intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_485 arg2, swig_type_486 arg3);
+extern uintptr_t _wrap_flat_runner_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_465 arg6, float arg7, float arg8, swig_type_466 arg9, swig_type_467 arg10, swig_type_468 arg11, swig_type_469 arg12, swig_type_470 arg13, swig_type_471 arg14, swig_type_472 arg15);
+extern uintptr_t _wrap_flat_runner_events_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_473 arg2);
+extern void _wrap_flat_runner_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_474 arg2, swig_type_475 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_476 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_477 arg9, swig_type_478 arg10, swig_type_479 arg11, swig_type_480 arg12, swig_type_481 arg13);
+extern swig_type_482 _wrap_flat_runner_submit_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_483 arg2, swig_type_484 arg3, swig_intgo arg4, swig_intgo arg5, swig_type_485 arg6, swig_intgo arg7, uintptr_t arg8, swig_type_486 arg9, swig_type_487 arg10, swig_type_488 arg11, swig_type_489 arg12);
+extern void _wrap_flat_runner_cancel_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_490 arg2, swig_type_491 arg3);
+extern swig_intgo _wrap_flat_runner_drain_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_492 arg2, swig_type_493 arg3);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_LANES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUNNING_native_dc34e60f533faa8e(void);
@@ -1057,8 +1064,8 @@ extern swig_intgo _wrap_FLAT_RUNNER_STATS_QUEUED_US_native_dc34e60f533faa8e(void
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_RUN_US_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_TOTAL_US_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_487 arg2, swig_type_488 arg3);
-extern void _wrap_flat_runner_close_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_489 arg2);
+extern void _wrap_flat_runner_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_494 arg2, swig_type_495 arg3);
+extern void _wrap_flat_runner_close_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_496 arg2);
 extern swig_intgo _wrap_FLAT_DRAFT_LEVELS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_HIDDEN_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_EMBEDDING_native_dc34e60f533faa8e(void);
@@ -1071,11 +1078,11 @@ extern swig_intgo _wrap_FLAT_DRAFT_FILE_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_MEMORY_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_COUNT_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e(void);
-extern uintptr_t _wrap_flat_draft_head_open_native_dc34e60f533faa8e(swig_type_490 arg1, swig_type_491 arg2);
-extern swig_type_492 _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_493 arg2, swig_type_494 arg3, swig_type_495 arg4, swig_type_496 arg5);
-extern void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(swig_type_497 arg1, swig_type_498 arg2, swig_type_499 arg3, swig_type_500 arg4, swig_type_501 arg5, swig_type_502 arg6, swig_intgo arg7, swig_type_503 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_504 arg11);
-extern void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_505 arg2, swig_type_506 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_507 arg7, swig_type_508 arg8, swig_type_509 arg9, swig_type_510 arg10, swig_type_511 arg11, swig_type_512 arg12, swig_type_513 arg13, swig_intgo arg14, swig_type_514 arg15, swig_type_515 arg16, swig_type_516 arg17, swig_type_517 arg18, swig_type_518 arg19, swig_type_519 arg20);
+extern uintptr_t _wrap_flat_draft_head_open_native_dc34e60f533faa8e(swig_type_497 arg1, swig_type_498 arg2);
+extern swig_type_499 _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_500 arg2, swig_type_501 arg3, swig_type_502 arg4, swig_type_503 arg5);
+extern void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(swig_type_504 arg1, swig_type_505 arg2, swig_type_506 arg3, swig_type_507 arg4, swig_type_508 arg5, swig_type_509 arg6, swig_intgo arg7, swig_type_510 arg8);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_511 arg11);
+extern void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_512 arg2, swig_type_513 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_514 arg7, swig_type_515 arg8, swig_type_516 arg9, swig_type_517 arg10, swig_type_518 arg11, swig_type_519 arg12, swig_type_520 arg13, swig_intgo arg14, swig_type_521 arg15, swig_type_522 arg16, swig_type_523 arg17, swig_type_524 arg18, swig_type_525 arg19, swig_type_526 arg20);
 extern swig_intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e(void);
@@ -1085,10 +1092,10 @@ extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_520 arg3, swig_type_521 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_522 arg8, swig_type_523 arg9, swig_type_524 arg10, swig_type_525 arg11, swig_type_526 arg12, swig_type_527 arg13, swig_type_528 arg14, swig_intgo arg15, swig_type_529 arg16, swig_type_530 arg17, swig_type_531 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_dc34e60f533faa8e(swig_type_532 arg1, swig_type_533 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_534 arg6, swig_type_535 arg7, swig_type_536 arg8, swig_type_537 arg9, float arg10, swig_intgo arg11, swig_type_538 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_539 arg4, swig_type_540 arg5);
-extern void _wrap_flat_hidden_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_541 arg3, swig_type_542 arg4, swig_type_543 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_544 arg9, swig_type_545 arg10, swig_type_546 arg11, swig_type_547 arg12, swig_type_548 arg13, swig_type_549 arg14, swig_type_550 arg15, float arg16, swig_type_551 arg17, swig_type_552 arg18, swig_type_553 arg19);
+extern void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_527 arg3, swig_type_528 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_529 arg8, swig_type_530 arg9, swig_type_531 arg10, swig_type_532 arg11, swig_type_533 arg12, swig_type_534 arg13, swig_type_535 arg14, swig_intgo arg15, swig_type_536 arg16, swig_type_537 arg17, swig_type_538 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_dc34e60f533faa8e(swig_type_539 arg1, swig_type_540 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_541 arg6, swig_type_542 arg7, swig_type_543 arg8, swig_type_544 arg9, float arg10, swig_intgo arg11, swig_type_545 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_546 arg4, swig_type_547 arg5);
+extern void _wrap_flat_hidden_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_548 arg3, swig_type_549 arg4, swig_type_550 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_551 arg9, swig_type_552 arg10, swig_type_553 arg11, swig_type_554 arg12, swig_type_555 arg13, swig_type_556 arg14, swig_type_557 arg15, float arg16, swig_type_558 arg17, swig_type_559 arg18, swig_type_560 arg19);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e(void);
@@ -1098,9 +1105,9 @@ extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e(vo
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_554 arg2, swig_type_555 arg3, swig_type_556 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_557 arg5, swig_type_558 arg6);
-extern swig_type_559 _wrap_flat_speculation_begin_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_560 arg2, swig_type_561 arg3, swig_type_562 arg4);
+extern void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_561 arg2, swig_type_562 arg3, swig_type_563 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_564 arg5, swig_type_565 arg6);
+extern swig_type_566 _wrap_flat_speculation_begin_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_567 arg2, swig_type_568 arg3, swig_type_569 arg4);
 extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e(void);
@@ -1117,23 +1124,23 @@ extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_563 arg2, swig_type_564 arg3);
-extern void _wrap_flat_speculation_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_565 arg2);
-extern void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_566 arg2, swig_type_567 arg3, swig_type_568 arg4);
-extern void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_569 arg2, swig_type_570 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_571 arg7, swig_type_572 arg8, swig_type_573 arg9, swig_type_574 arg10, swig_type_575 arg11, swig_type_576 arg12, swig_type_577 arg13);
+extern void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_570 arg2, swig_type_571 arg3);
+extern void _wrap_flat_speculation_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_572 arg2);
+extern void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_573 arg2, swig_type_574 arg3, swig_type_575 arg4);
+extern void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_576 arg2, swig_type_577 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_578 arg7, swig_type_579 arg8, swig_type_580 arg9, swig_type_581 arg10, swig_type_582 arg11, swig_type_583 arg12, swig_type_584 arg13);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_578 arg2, swig_type_579 arg3);
-extern void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_580 arg2, float arg3, swig_intgo arg4, swig_type_581 arg5, swig_type_582 arg6, swig_intgo arg7, swig_type_583 arg8, swig_type_584 arg9);
+extern void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_585 arg2, swig_type_586 arg3);
+extern void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_587 arg2, float arg3, swig_intgo arg4, swig_type_588 arg5, swig_type_589 arg6, swig_intgo arg7, swig_type_590 arg8, swig_type_591 arg9);
 extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_585 arg2, swig_type_586 arg3, swig_type_587 arg4, float arg5, swig_intgo arg6, swig_type_588 arg7, swig_type_589 arg8, swig_intgo arg9, swig_type_590 arg10, swig_type_591 arg11, swig_type_592 arg12);
+extern void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_592 arg2, swig_type_593 arg3, swig_type_594 arg4, float arg5, swig_intgo arg6, swig_type_595 arg7, swig_type_596 arg8, swig_intgo arg9, swig_type_597 arg10, swig_type_598 arg11, swig_type_599 arg12);
 #undef intgo
 */
 import "C"
@@ -4146,7 +4153,7 @@ func Flat_constraint_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []by
 	}
 }
 
-func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 int, arg6 []int64, arg7 []int64, arg8 []int32, arg9 []byte) {
+func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 int, arg6 string, arg7 int64, arg8 []int64, arg9 []int64, arg10 []int32, arg11 []int32, arg12 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4156,7 +4163,10 @@ func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, a
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2), C.swig_type_253(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_255)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_8)))
+	_swig_i_9 := arg10
+	_swig_i_10 := arg11
+	_swig_i_11 := arg12
+	C._wrap_flat_constraint_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_251)(unsafe.Pointer(&_swig_i_1)), C.swig_type_252(_swig_i_2), C.swig_type_253(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_254)(unsafe.Pointer(&_swig_i_5)), C.swig_type_255(_swig_i_6), *(*C.swig_type_256)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_257)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_258)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4164,13 +4174,19 @@ func Flat_constraint_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, a
 		Swig_escape_val = arg6
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg7
-	}
-	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg10
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg11
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg12
 	}
 }
 
@@ -4179,7 +4195,7 @@ func Flat_index_item_rows(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_258(_swig_i_1), *(*C.swig_type_259)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_260)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_rows_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_261(_swig_i_1), *(*C.swig_type_262)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_263)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4198,7 +4214,7 @@ func Flat_index_items(arg1 uintptr, arg2 []int64, arg3 int64, arg4 int64, arg5 i
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_index_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_261)(unsafe.Pointer(&_swig_i_1)), C.swig_type_262(_swig_i_2), C.swig_type_263(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_265)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_266)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_index_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_264)(unsafe.Pointer(&_swig_i_1)), C.swig_type_265(_swig_i_2), C.swig_type_266(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_267)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4221,7 +4237,7 @@ func Flat_index_item_ordinals(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_268)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_269)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_270)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_index_item_ordinals_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4239,7 +4255,7 @@ func Flat_index_item_ids(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int64,
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_index_item_ids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_271)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_272)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_273)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_index_item_ids_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_274)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_275)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4260,7 +4276,7 @@ func Flat_index_item_names(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_index_item_names_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_276)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_277)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_278)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_index_item_names_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_279)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_280)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4280,7 +4296,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_index_find_item_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_280(_swig_i_1), *(*C.swig_type_281)(unsafe.Pointer(&_swig_i_2)), C.swig_type_282(_swig_i_3), *(*C.swig_type_283)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_index_find_item_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_283(_swig_i_1), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_2)), C.swig_type_285(_swig_i_3), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -4290,7 +4306,7 @@ func Flat_index_find_item(arg1 uintptr, arg2 int64, arg3 []byte, arg4 int64, arg
 	return swig_r
 }
 
-func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 []int64, arg9 []int32, arg10 []int64, arg11 int64, arg12 int, arg13 int, arg14 int, arg15 int, arg16 []byte) (_swig_ret uintptr) {
+func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 int, arg6 int, arg7 int, arg8 []int64, arg9 []int32, arg10 []int64, arg11 int64, arg12 int, arg13 int, arg14 int, arg15 int, arg16 int64, arg17 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -4308,7 +4324,8 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
 	_swig_i_15 := arg16
-	swig_r = (uintptr)(C._wrap_flat_session_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_284)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_285)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_286)(unsafe.Pointer(&_swig_i_9)), C.swig_type_287(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_15))))
+	_swig_i_16 := arg17
+	swig_r = (uintptr)(C._wrap_flat_session_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_287)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_288)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_9)), C.swig_type_290(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), C.swig_intgo(_swig_i_13), C.swig_intgo(_swig_i_14), C.swig_type_291(_swig_i_15), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_16))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg8
 	}
@@ -4319,7 +4336,7 @@ func Flat_session_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int, arg5 in
 		Swig_escape_val = arg10
 	}
 	if Swig_escape_always_false {
-		Swig_escape_val = arg16
+		Swig_escape_val = arg17
 	}
 	return swig_r
 }
@@ -4345,7 +4362,7 @@ func Flat_session_start(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []int64, ar
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_start_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_289)(unsafe.Pointer(&_swig_i_1)), C.swig_type_290(_swig_i_2), *(*C.swig_type_291)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_292)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_294)(unsafe.Pointer(&_swig_i_7)), C.swig_type_295(_swig_i_8), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_10)), C.swig_type_298(_swig_i_11), *(*C.swig_type_299)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_14)), C.swig_type_302(_swig_i_15), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_306)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_start_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_293)(unsafe.Pointer(&_swig_i_1)), C.swig_type_294(_swig_i_2), *(*C.swig_type_295)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_296)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_297)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_298)(unsafe.Pointer(&_swig_i_7)), C.swig_type_299(_swig_i_8), *(*C.swig_type_300)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_301)(unsafe.Pointer(&_swig_i_10)), C.swig_type_302(_swig_i_11), *(*C.swig_type_303)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_304)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_305)(unsafe.Pointer(&_swig_i_14)), C.swig_type_306(_swig_i_15), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_309)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_310)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4411,7 +4428,7 @@ func Flat_session_step(arg1 uintptr, arg2 []int32, arg3 []byte, arg4 int64, arg5
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_session_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_307)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_308)(unsafe.Pointer(&_swig_i_2)), C.swig_type_309(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_310(_swig_i_7), C.swig_type_311(_swig_i_8), C.swig_type_312(_swig_i_9), C.swig_type_313(_swig_i_10), C.swig_type_314(_swig_i_11), *(*C.swig_type_315)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_316)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_317)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_318)(unsafe.Pointer(&_swig_i_17)), C.swig_type_319(_swig_i_18), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_session_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_311)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_312)(unsafe.Pointer(&_swig_i_2)), C.swig_type_313(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_314(_swig_i_7), C.swig_type_315(_swig_i_8), C.swig_type_316(_swig_i_9), C.swig_type_317(_swig_i_10), C.swig_type_318(_swig_i_11), *(*C.swig_type_319)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_320)(unsafe.Pointer(&_swig_i_13)), C.float(_swig_i_14), C.float(_swig_i_15), *(*C.swig_type_321)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_17)), C.swig_type_323(_swig_i_18), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4444,7 +4461,7 @@ func Flat_session_children(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (int64)(C._wrap_flat_session_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_322)(unsafe.Pointer(&_swig_i_1)), C.swig_type_323(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_324)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_325)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (int64)(C._wrap_flat_session_children_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_326)(unsafe.Pointer(&_swig_i_1)), C.swig_type_327(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_330)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4592,7 +4609,7 @@ func Flat_session_get_beams(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_beams_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_327)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_328)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_beams_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4606,7 +4623,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_session_fetch_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_329)(unsafe.Pointer(&_swig_i_1)), C.swig_type_330(_swig_i_2), *(*C.swig_type_331)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_session_fetch_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_333)(unsafe.Pointer(&_swig_i_1)), C.swig_type_334(_swig_i_2), *(*C.swig_type_335)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4615,7 +4632,7 @@ func Flat_session_fetch(arg1 uintptr, arg2 []int64, arg3 int64, arg4 []byte) {
 	}
 }
 
-func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 []int64, arg8 []int32, arg9 []int32, arg10 []int64, arg11 []int64, arg12 []int32, arg13 int64, arg14 []byte) {
+func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 int64, arg6 int, arg7 string, arg8 int64, arg9 []int64, arg10 []int32, arg11 []int32, arg12 []int64, arg13 []int64, arg14 []int32, arg15 []int32, arg16 int64, arg17 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
@@ -4630,15 +4647,15 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
-	C._wrap_flat_session_get_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_332)(unsafe.Pointer(&_swig_i_1)), C.swig_type_333(_swig_i_2), C.swig_type_334(_swig_i_3), C.swig_type_335(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_337)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_338)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_339)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_341)(unsafe.Pointer(&_swig_i_11)), C.swig_type_342(_swig_i_12), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_13)))
+	_swig_i_14 := arg15
+	_swig_i_15 := arg16
+	_swig_i_16 := arg17
+	C._wrap_flat_session_get_items_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_336)(unsafe.Pointer(&_swig_i_1)), C.swig_type_337(_swig_i_2), C.swig_type_338(_swig_i_3), C.swig_type_339(_swig_i_4), C.swig_intgo(_swig_i_5), *(*C.swig_type_340)(unsafe.Pointer(&_swig_i_6)), C.swig_type_341(_swig_i_7), *(*C.swig_type_342)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_343)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_345)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_346)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_14)), C.swig_type_349(_swig_i_15), *(*C.swig_type_350)(unsafe.Pointer(&_swig_i_16)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg7
-	}
-	if Swig_escape_always_false {
-		Swig_escape_val = arg8
 	}
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
@@ -4653,7 +4670,16 @@ func Flat_session_get_items(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, 
 		Swig_escape_val = arg12
 	}
 	if Swig_escape_always_false {
+		Swig_escape_val = arg13
+	}
+	if Swig_escape_always_false {
 		Swig_escape_val = arg14
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg15
+	}
+	if Swig_escape_always_false {
+		Swig_escape_val = arg17
 	}
 }
 
@@ -4663,7 +4689,7 @@ func Flat_session_stop(arg1 uintptr, arg2 []int32, arg3 int64, arg4 int64, arg5 
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_session_stop_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_344)(unsafe.Pointer(&_swig_i_1)), C.swig_type_345(_swig_i_2), C.swig_type_346(_swig_i_3), *(*C.swig_type_347)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_session_stop_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1)), C.swig_type_352(_swig_i_2), C.swig_type_353(_swig_i_3), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4732,7 +4758,7 @@ func Flat_session_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_session_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_348)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_349)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_session_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4763,7 +4789,7 @@ func Flat_session_get_counters(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []b
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_session_get_counters_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_351)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_352)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_353)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_session_get_counters_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_358)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4787,7 +4813,7 @@ func Flat_constraint_set_create(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 [
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_354)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_355)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_356)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_357)(unsafe.Pointer(&_swig_i_4)), C.swig_type_358(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_359)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_constraint_set_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_362)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_364)(unsafe.Pointer(&_swig_i_4)), C.swig_type_365(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), *(*C.swig_type_366)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4816,7 +4842,7 @@ func Flat_constraint_set_prefixes(arg1 uintptr, arg2 []int32, arg3 []int32, arg4
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_360)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_361)(unsafe.Pointer(&_swig_i_2)), C.swig_type_362(_swig_i_3), *(*C.swig_type_363)(unsafe.Pointer(&_swig_i_4)), C.swig_type_364(_swig_i_5), *(*C.swig_type_365)(unsafe.Pointer(&_swig_i_6)), C.swig_type_366(_swig_i_7), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_prefixes_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_367)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_2)), C.swig_type_369(_swig_i_3), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_4)), C.swig_type_371(_swig_i_5), *(*C.swig_type_372)(unsafe.Pointer(&_swig_i_6)), C.swig_type_373(_swig_i_7), *(*C.swig_type_374)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4844,7 +4870,7 @@ func Flat_constraint_set_advance(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_368)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_369)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_370)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_371)(unsafe.Pointer(&_swig_i_4)), C.swig_type_372(_swig_i_5), *(*C.swig_type_373)(unsafe.Pointer(&_swig_i_6)), C.swig_type_374(_swig_i_7), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_constraint_set_advance_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_375)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_4)), C.swig_type_379(_swig_i_5), *(*C.swig_type_380)(unsafe.Pointer(&_swig_i_6)), C.swig_type_381(_swig_i_7), *(*C.swig_type_382)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4879,7 +4905,7 @@ func Flat_constraint_set_mask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_376)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_377)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_378)(unsafe.Pointer(&_swig_i_3)), C.swig_type_379(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_380(_swig_i_8), C.swig_type_381(_swig_i_9), C.swig_type_382(_swig_i_10), C.swig_type_383(_swig_i_11), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_constraint_set_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_383)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_384)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_3)), C.swig_type_386(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_387(_swig_i_8), C.swig_type_388(_swig_i_9), C.swig_type_389(_swig_i_10), C.swig_type_390(_swig_i_11), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4903,7 +4929,7 @@ func Flat_constraint_set_bitmask(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_385)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_386)(unsafe.Pointer(&_swig_i_2)), C.swig_type_387(_swig_i_3), C.swig_type_388(_swig_i_4), *(*C.swig_type_389)(unsafe.Pointer(&_swig_i_5)), C.swig_type_390(_swig_i_6), *(*C.swig_type_391)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_constraint_set_bitmask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_2)), C.swig_type_394(_swig_i_3), C.swig_type_395(_swig_i_4), *(*C.swig_type_396)(unsafe.Pointer(&_swig_i_5)), C.swig_type_397(_swig_i_6), *(*C.swig_type_398)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4937,7 +4963,7 @@ func Flat_constraint_set_topk(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 []b
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_392)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_393)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_394)(unsafe.Pointer(&_swig_i_3)), C.swig_type_395(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_396(_swig_i_8), C.swig_type_397(_swig_i_9), C.swig_type_398(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_15)), C.swig_type_402(_swig_i_16), *(*C.swig_type_403)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_constraint_set_topk_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_399)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_400)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_401)(unsafe.Pointer(&_swig_i_3)), C.swig_type_402(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_403(_swig_i_8), C.swig_type_404(_swig_i_9), C.swig_type_405(_swig_i_10), C.swig_intgo(_swig_i_11), C.swig_intgo(_swig_i_12), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_407)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_408)(unsafe.Pointer(&_swig_i_15)), C.swig_type_409(_swig_i_16), *(*C.swig_type_410)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -4986,7 +5012,7 @@ func Flat_constraint_set_sample(arg1 uintptr, arg2 []int32, arg3 []int64, arg4 [
 	_swig_i_21 := arg22
 	_swig_i_22 := arg23
 	_swig_i_23 := arg24
-	C._wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_404)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_405)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_406)(unsafe.Pointer(&_swig_i_3)), C.swig_type_407(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_408(_swig_i_8), C.swig_type_409(_swig_i_9), C.swig_type_410(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_414)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_415)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_416)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_417)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_21)), C.swig_type_421(_swig_i_22), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_23)))
+	C._wrap_flat_constraint_set_sample_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_411)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_412)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_413)(unsafe.Pointer(&_swig_i_3)), C.swig_type_414(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_415(_swig_i_8), C.swig_type_416(_swig_i_9), C.swig_type_417(_swig_i_10), C.swig_intgo(_swig_i_11), *(*C.swig_type_418)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_419)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_420)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_421)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_422)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_423)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_424)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_19)), *(*C.swig_type_426)(unsafe.Pointer(&_swig_i_20)), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_21)), C.swig_type_428(_swig_i_22), *(*C.swig_type_429)(unsafe.Pointer(&_swig_i_23)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5042,7 +5068,7 @@ func Flat_disc_create(arg1 uintptr, arg2 int, arg3 int, arg4 int, arg5 int, arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	swig_r = (uintptr)(C._wrap_flat_disc_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_423(_swig_i_6), C.swig_type_424(_swig_i_7), *(*C.swig_type_425)(unsafe.Pointer(&_swig_i_8))))
+	swig_r = (uintptr)(C._wrap_flat_disc_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_430(_swig_i_6), C.swig_type_431(_swig_i_7), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_8))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg9
 	}
@@ -5054,7 +5080,7 @@ func Flat_disc_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int64) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int64)(C._wrap_flat_disc_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_427)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_428)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int64)(C._wrap_flat_disc_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5072,7 +5098,7 @@ func Flat_disc_add(arg1 uintptr, arg2 int64, arg3 []int64, arg4 []int64, arg5 []
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	C._wrap_flat_disc_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_429(_swig_i_1), *(*C.swig_type_430)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_431)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_432)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_433)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_434)(unsafe.Pointer(&_swig_i_6)))
+	C._wrap_flat_disc_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_436(_swig_i_1), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_6)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5100,7 +5126,7 @@ func Flat_disc_get(arg1 uintptr, arg2 []int64, arg3 []int64, arg4 []int32, arg5 
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_disc_get_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_435)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_436)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_437)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_438)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_439)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_440)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_441)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_disc_get_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_442)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_445)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_5)), *(*C.swig_type_447)(unsafe.Pointer(&_swig_i_6)), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5388,7 +5414,7 @@ func Flat_events_next(arg1 uintptr, arg2 []int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_events_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_443)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_444)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_events_next_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5403,7 +5429,7 @@ func Flat_adjust_answer(arg1 uintptr, arg2 int64, arg3 int, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_adjust_answer_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_445(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_446)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_adjust_answer_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_452(_swig_i_1), C.swig_intgo(_swig_i_2), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg4
 	}
@@ -5415,7 +5441,7 @@ func Flat_result_take(arg1 int64, arg2 []int32, arg3 []float32, arg4 []int64, ar
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	C._wrap_flat_result_take_native_dc34e60f533faa8e(C.swig_type_447(_swig_i_0), *(*C.swig_type_448)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_449)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_450)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_451)(unsafe.Pointer(&_swig_i_4)))
+	C._wrap_flat_result_take_native_dc34e60f533faa8e(C.swig_type_454(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_4)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5439,7 +5465,7 @@ func Flat_model_open(arg1 string, arg2 int, arg3 int, arg4 int, arg5 string, arg
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
-	swig_r = (uintptr)(C._wrap_flat_model_open_native_dc34e60f533faa8e(*(*C.swig_type_452)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_453)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_454)(unsafe.Pointer(&_swig_i_6))))
+	swig_r = (uintptr)(C._wrap_flat_model_open_native_dc34e60f533faa8e(*(*C.swig_type_459)(unsafe.Pointer(&_swig_i_0)), C.swig_intgo(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_4)), C.swig_intgo(_swig_i_5), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_6))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -5561,7 +5587,7 @@ func Flat_model_get_info(arg1 uintptr, arg2 []int64, arg3 []byte, arg4 []byte) {
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_model_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_455)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_456)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_457)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_model_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_462)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5742,7 +5768,7 @@ func Flat_runner_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 uintptr, 
 	_swig_i_12 := arg13
 	_swig_i_13 := arg14
 	_swig_i_14 := arg15
-	swig_r = (uintptr)(C._wrap_flat_runner_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_458)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_459)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_460)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_461)(unsafe.Pointer(&_swig_i_10)), C.swig_type_462(_swig_i_11), *(*C.swig_type_463)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_464)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_14))))
+	swig_r = (uintptr)(C._wrap_flat_runner_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.uintptr_t(_swig_i_3), C.uintptr_t(_swig_i_4), *(*C.swig_type_465)(unsafe.Pointer(&_swig_i_5)), C.float(_swig_i_6), C.float(_swig_i_7), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_8)), *(*C.swig_type_467)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_10)), C.swig_type_469(_swig_i_11), *(*C.swig_type_470)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_471)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_472)(unsafe.Pointer(&_swig_i_14))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -5771,7 +5797,7 @@ func Flat_runner_events(arg1 uintptr, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_runner_events_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_466)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_runner_events_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -5792,7 +5818,7 @@ func Flat_runner_run(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 int,
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_runner_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_467(_swig_i_1), *(*C.swig_type_468)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_469)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_470(_swig_i_8), C.swig_type_471(_swig_i_9), C.swig_type_472(_swig_i_10), *(*C.swig_type_473)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_474)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_runner_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_474(_swig_i_1), *(*C.swig_type_475)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_476)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_477(_swig_i_8), C.swig_type_478(_swig_i_9), C.swig_type_479(_swig_i_10), *(*C.swig_type_480)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_481)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5821,7 +5847,7 @@ func Flat_runner_submit(arg1 uintptr, arg2 int64, arg3 []int32, arg4 int, arg5 i
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (int64)(C._wrap_flat_runner_submit_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_476(_swig_i_1), *(*C.swig_type_477)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_478)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_479(_swig_i_8), C.swig_type_480(_swig_i_9), C.swig_type_481(_swig_i_10), *(*C.swig_type_482)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (int64)(C._wrap_flat_runner_submit_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_483(_swig_i_1), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_2)), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), *(*C.swig_type_485)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), C.uintptr_t(_swig_i_7), C.swig_type_486(_swig_i_8), C.swig_type_487(_swig_i_9), C.swig_type_488(_swig_i_10), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5838,7 +5864,7 @@ func Flat_runner_cancel(arg1 uintptr, arg2 int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_483(_swig_i_1), *(*C.swig_type_484)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_cancel_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_490(_swig_i_1), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -5849,7 +5875,7 @@ func Flat_runner_drain(arg1 uintptr, arg2 int64, arg3 []byte) (_swig_ret int) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	swig_r = (int)(C._wrap_flat_runner_drain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_485(_swig_i_1), *(*C.swig_type_486)(unsafe.Pointer(&_swig_i_2))))
+	swig_r = (int)(C._wrap_flat_runner_drain_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_type_492(_swig_i_1), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_2))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6060,7 +6086,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_runner_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_487)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_488)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_runner_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6072,7 +6098,7 @@ func Flat_runner_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_runner_close(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_runner_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_489)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_runner_close_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6178,7 +6204,7 @@ func Flat_draft_head_open(arg1 string, arg2 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_dc34e60f533faa8e(*(*C.swig_type_490)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_491)(unsafe.Pointer(&_swig_i_1))))
+	swig_r = (uintptr)(C._wrap_flat_draft_head_open_native_dc34e60f533faa8e(*(*C.swig_type_497)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_1))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6195,7 +6221,7 @@ func Flat_draft_head_get_info(arg1 uintptr, arg2 []int64, arg3 []int32, arg4 []b
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_493)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_494)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_495)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_496)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (int64)(C._wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6220,7 +6246,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	_swig_i_5 := arg6
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
-	C._wrap_flat_draft_head_write_native_dc34e60f533faa8e(*(*C.swig_type_497)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_498)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_499)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_500)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_501)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_502)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_503)(unsafe.Pointer(&_swig_i_7)))
+	C._wrap_flat_draft_head_write_native_dc34e60f533faa8e(*(*C.swig_type_504)(unsafe.Pointer(&_swig_i_0)), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_506)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_507)(unsafe.Pointer(&_swig_i_3)), *(*C.swig_type_508)(unsafe.Pointer(&_swig_i_4)), *(*C.swig_type_509)(unsafe.Pointer(&_swig_i_5)), C.swig_intgo(_swig_i_6), *(*C.swig_type_510)(unsafe.Pointer(&_swig_i_7)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6257,7 +6283,7 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_504)(unsafe.Pointer(&_swig_i_10))))
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_10))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg11
 	}
@@ -6285,7 +6311,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_505)(unsafe.Pointer(&_swig_i_1)), C.swig_type_506(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_507(_swig_i_6), C.swig_type_508(_swig_i_7), C.swig_type_509(_swig_i_8), C.swig_type_510(_swig_i_9), C.swig_type_511(_swig_i_10), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_514)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_515)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_516)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_517)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_518)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_519)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_1)), C.swig_type_513(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_514(_swig_i_6), C.swig_type_515(_swig_i_7), C.swig_type_516(_swig_i_8), C.swig_type_517(_swig_i_9), C.swig_type_518(_swig_i_10), *(*C.swig_type_519)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_521)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_522)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6406,7 +6432,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_2)), C.swig_type_521(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_522(_swig_i_7), C.swig_type_523(_swig_i_8), C.swig_type_524(_swig_i_9), C.swig_type_525(_swig_i_10), C.swig_type_526(_swig_i_11), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_529(_swig_i_15), *(*C.swig_type_530)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_531)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_2)), C.swig_type_528(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_529(_swig_i_7), C.swig_type_530(_swig_i_8), C.swig_type_531(_swig_i_9), C.swig_type_532(_swig_i_10), C.swig_type_533(_swig_i_11), *(*C.swig_type_534)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_536(_swig_i_15), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6438,7 +6464,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_dc34e60f533faa8e(*(*C.swig_type_532)(unsafe.Pointer(&_swig_i_0)), C.swig_type_533(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_534(_swig_i_5), C.swig_type_535(_swig_i_6), C.swig_type_536(_swig_i_7), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_dc34e60f533faa8e(*(*C.swig_type_539)(unsafe.Pointer(&_swig_i_0)), C.swig_type_540(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_541(_swig_i_5), C.swig_type_542(_swig_i_6), C.swig_type_543(_swig_i_7), *(*C.swig_type_544)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6458,7 +6484,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_539(_swig_i_3), *(*C.swig_type_540)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_546(_swig_i_3), *(*C.swig_type_547)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -6485,7 +6511,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_541)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_542)(unsafe.Pointer(&_swig_i_3)), C.swig_type_543(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_544(_swig_i_8), C.swig_type_545(_swig_i_9), C.swig_type_546(_swig_i_10), C.swig_type_547(_swig_i_11), C.swig_type_548(_swig_i_12), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_550)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_551)(unsafe.Pointer(&_swig_i_16)), C.swig_type_552(_swig_i_17), *(*C.swig_type_553)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_3)), C.swig_type_550(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_551(_swig_i_8), C.swig_type_552(_swig_i_9), C.swig_type_553(_swig_i_10), C.swig_type_554(_swig_i_11), C.swig_type_555(_swig_i_12), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_557)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_16)), C.swig_type_559(_swig_i_17), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6583,7 +6609,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_554)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_555)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_561)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6603,7 +6629,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_557(_swig_i_4), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_564(_swig_i_4), *(*C.swig_type_565)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -6616,7 +6642,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_1)), C.swig_type_561(_swig_i_2), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_567)(unsafe.Pointer(&_swig_i_1)), C.swig_type_568(_swig_i_2), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6758,7 +6784,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_564)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_571)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6770,7 +6796,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_565)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6781,7 +6807,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_566)(unsafe.Pointer(&_swig_i_1)), C.swig_type_567(_swig_i_2), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)), C.swig_type_574(_swig_i_2), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6804,7 +6830,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_1)), C.swig_type_570(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_571(_swig_i_6), C.swig_type_572(_swig_i_7), C.swig_type_573(_swig_i_8), C.swig_type_574(_swig_i_9), C.swig_type_575(_swig_i_10), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_1)), C.swig_type_577(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_578(_swig_i_6), C.swig_type_579(_swig_i_7), C.swig_type_580(_swig_i_8), C.swig_type_581(_swig_i_9), C.swig_type_582(_swig_i_10), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6868,7 +6894,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_578)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_579)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_585)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6887,7 +6913,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_580)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_581(_swig_i_4), C.swig_type_582(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_588(_swig_i_4), C.swig_type_589(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6944,7 +6970,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_585)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_588(_swig_i_6), C.swig_type_589(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_593)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_595(_swig_i_6), C.swig_type_596(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_597)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_598)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

@@ -2122,19 +2122,27 @@ static inline void flat_constraint_get_info(flat_handle* constraint, flat_out_i6
   fl_drop_user(constraint);
 }
 
-/* flat_index_items of the rows that the constraint allows. */
+/* The item rows of a list of ordinals that the constraint allows: item_rows [limit], or none for the sizes alone;
+ * offsets [ordinals + 1]; truncated [1], came_short [1]. cap_attribute "": none. */
 static inline void flat_constraint_items(flat_handle* constraint, flat_in_i64 ordinals, int64_t limit_per_sid,
-                                         int64_t limit, int32_t distinct, flat_out_i64 item_rows, flat_out_i64 offsets,
-                                         flat_out_i32 truncated, sidbeam_error* err) {
+                                         int64_t limit, int32_t distinct, const char* cap_attribute, int64_t cap,
+                                         flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
+                                         flat_out_i32 came_short, sidbeam_error* err) {
+  sidbeam_item_limits limits = SIDBEAM_ITEM_LIMITS_INIT;
   void* object;
   fl_clear(err);
   if (!FLAT_NEED(err, item_rows, limit) || !FLAT_GIVEN(err, offsets, ordinals.count + 1) ||
-      !FLAT_NEED(err, truncated, 1))
+      !FLAT_NEED(err, truncated, 1) || !FLAT_NEED(err, came_short, 1))
     return;
   object = fl_share(constraint, FLAT_CONSTRAINT, err);
   if (object == NULL) return;
-  (void)!sidbeam_constraint_items((sidbeam_constraint*)object, ordinals.data, ordinals.count, limit_per_sid, limit,
-                                  distinct, item_rows.data, offsets.data, truncated.data, err);
+  limits.limit_per_sid = limit_per_sid;
+  limits.limit = limit;
+  limits.distinct = distinct;
+  if (cap_attribute != NULL && *cap_attribute) limits.cap_attribute = cap_attribute;
+  limits.cap = cap;
+  (void)!sidbeam_constraint_items((sidbeam_constraint*)object, ordinals.data, ordinals.count, &limits, item_rows.data,
+                                  offsets.data, truncated.data, came_short.data, err);
   fl_drop_user(constraint);
 }
 
@@ -2412,7 +2420,8 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
                                                int32_t beams, int32_t strategy, int32_t normalization, int32_t top_k,
                                                flat_in_i64 offsets, flat_in_i32 maps, flat_in_i64 map_codes,
                                                int64_t end_column, int32_t device_type, int32_t device_id,
-                                               int32_t log_probs_promised, int32_t mode, sidbeam_error* err) {
+                                               int32_t log_probs_promised, int32_t mode, int64_t max_listed,
+                                               sidbeam_error* err) {
   sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
   sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
   const int32_t* pointers[SIDBEAM_MAX_LEVELS];
@@ -2429,6 +2438,7 @@ static inline flat_handle* flat_session_create(flat_handle* runtime, flat_handle
   config.device_id = device_id;
   config.log_probs_promised = log_probs_promised;
   config.mode = mode;
+  config.max_listed = max_listed;
   object = fl_share(runtime, FLAT_RUNTIME, err);
   if (object == NULL) return NULL;
   if (constraint != NULL) config.constraint = (sidbeam_constraint*)fl_share(constraint, FLAT_CONSTRAINT, err);
@@ -2640,18 +2650,21 @@ static inline void flat_session_fetch(flat_handle* session, flat_out_i64 out, in
 /* 1 if the arrays of sidbeam_items are long enough for `count` slots. */
 static inline int fl_items_fit(const sidbeam_beams* beams, int64_t count, int64_t limit, flat_out_i64 ordinals,
                                flat_out_i32 sids, flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
-                               flat_out_i32 truncated, sidbeam_error* err) {
+                               flat_out_i32 truncated, flat_out_i32 came_short, sidbeam_error* err) {
   const int64_t beams_all = fl_product(count, beams->beams);
   return FLAT_NEED(err, ordinals, beams_all) && FLAT_NEED(err, sids, fl_product(beams_all, beams->levels)) &&
          FLAT_NEED(err, lengths, beams_all) && FLAT_NEED(err, item_rows, fl_product(count, limit)) &&
-         FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count);
+         FLAT_NEED(err, offsets, fl_product(count, (int64_t)beams->beams + 1)) && FLAT_NEED(err, truncated, count) &&
+         FLAT_NEED(err, came_short, count);
 }
 
-/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S. */
+/* The arrays of sidbeam_items, each or none; slots [count], or none for all S, with count 0 or S; cap_attribute "":
+ * none. */
 static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slots, int64_t count, int64_t limit_per_sid,
-                                          int64_t limit, int32_t distinct, flat_out_i64 ordinals, flat_out_i32 sids,
-                                          flat_out_i32 lengths, flat_out_i64 item_rows, flat_out_i64 offsets,
-                                          flat_out_i32 truncated, int64_t stream, sidbeam_error* err) {
+                                          int64_t limit, int32_t distinct, const char* cap_attribute, int64_t cap,
+                                          flat_out_i64 ordinals, flat_out_i32 sids, flat_out_i32 lengths,
+                                          flat_out_i64 item_rows, flat_out_i64 offsets, flat_out_i32 truncated,
+                                          flat_out_i32 came_short, int64_t stream, sidbeam_error* err) {
   sidbeam_items items = SIDBEAM_ITEMS_INIT;
   sidbeam_beams beams = SIDBEAM_BEAMS_INIT;
   void* object;
@@ -2668,10 +2681,13 @@ static inline void flat_session_get_items(flat_handle* session, flat_in_i32 slot
   items.item_rows = item_rows.data;
   items.offsets = offsets.data;
   items.truncated = truncated.data;
+  if (cap_attribute != NULL && *cap_attribute) items.cap_attribute = cap_attribute;
+  items.cap = cap;
+  items.came_short = came_short.data;
   items.stream = (void*)(intptr_t)stream;
   if (sidbeam_session_get_beams((sidbeam_session*)object, &beams, err) == SIDBEAM_OK &&
       fl_items_fit(&beams, fl_slots_named(&beams, slots, count), limit, ordinals, sids, lengths, item_rows, offsets,
-                   truncated, err))
+                   truncated, came_short, err))
     (void)!sidbeam_session_get_items((sidbeam_session*)object, slots.data, count, &items, err);
   fl_leave(session);
 }
@@ -9154,16 +9170,19 @@ void _wrap_flat_constraint_get_info_native_dc34e60f533faa8e(flat_handle *_swig_g
 }
 
 
-void _wrap_flat_constraint_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _goslice_ _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8) {
+void _wrap_flat_constraint_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, intgo _swig_go_4, _gostring_ _swig_go_5, long long _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i64 arg2 ;
   int64_t arg3 ;
   int64_t arg4 ;
   int32_t arg5 ;
-  flat_out_i64 arg6 ;
-  flat_out_i64 arg7 ;
-  flat_out_i32 arg8 ;
-  sidbeam_error *arg9 = (sidbeam_error *) 0 ;
+  char *arg6 = (char *) 0 ;
+  int64_t arg7 ;
+  flat_out_i64 arg8 ;
+  flat_out_i64 arg9 ;
+  flat_out_i32 arg10 ;
+  flat_out_i32 arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -9175,24 +9194,35 @@ void _wrap_flat_constraint_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0
   arg3 = (int64_t)_swig_go_2; 
   arg4 = (int64_t)_swig_go_3; 
   arg5 = (int32_t)_swig_go_4; 
-  {
-    (&arg6)->data = _swig_go_5.array;
-    (&arg6)->count = _swig_go_5.len;
-  }
-  {
-    (&arg7)->data = _swig_go_6.array;
-    (&arg7)->count = _swig_go_6.len;
-  }
+  
+  arg6 = (char *)malloc(_swig_go_5.n + 1);
+  memcpy(arg6, _swig_go_5.p, _swig_go_5.n);
+  arg6[_swig_go_5.n] = '\0';
+  
+  arg7 = (int64_t)_swig_go_6; 
   {
     (&arg8)->data = _swig_go_7.array;
     (&arg8)->count = _swig_go_7.len;
   }
   {
-    arg9 = (sidbeam_error*)_swig_go_8.array; 
+    (&arg9)->data = _swig_go_8.array;
+    (&arg9)->count = _swig_go_8.len;
+  }
+  {
+    (&arg10)->data = _swig_go_9.array;
+    (&arg10)->count = _swig_go_9.len;
+  }
+  {
+    (&arg11)->data = _swig_go_10.array;
+    (&arg11)->count = _swig_go_10.len;
+  }
+  {
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
   }
   
-  flat_constraint_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9);
+  flat_constraint_items(arg1,arg2,arg3,arg4,arg5,(char const *)arg6,arg7,arg8,arg9,arg10,arg11,arg12);
   
+  free(arg6); 
 }
 
 
@@ -9375,7 +9405,7 @@ long long _wrap_flat_index_find_item_native_dc34e60f533faa8e(flat_handle *_swig_
 }
 
 
-flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, _goslice_ _swig_go_15) {
+flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, intgo _swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, long long _swig_go_10, intgo _swig_go_11, intgo _swig_go_12, intgo _swig_go_13, intgo _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   int32_t arg3 ;
@@ -9391,7 +9421,8 @@ flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swi
   int32_t arg13 ;
   int32_t arg14 ;
   int32_t arg15 ;
-  sidbeam_error *arg16 = (sidbeam_error *) 0 ;
+  int64_t arg16 ;
+  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -9423,11 +9454,12 @@ flat_handle *_wrap_flat_session_create_native_dc34e60f533faa8e(flat_handle *_swi
   arg13 = (int32_t)_swig_go_12; 
   arg14 = (int32_t)_swig_go_13; 
   arg15 = (int32_t)_swig_go_14; 
+  arg16 = (int64_t)_swig_go_15; 
   {
-    arg16 = (sidbeam_error*)_swig_go_15.array; 
+    arg17 = (sidbeam_error*)_swig_go_16.array; 
   }
   
-  result = (flat_handle *)flat_session_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16);
+  result = (flat_handle *)flat_session_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17);
   {
     _swig_go_result = result; 
   }
@@ -9869,21 +9901,24 @@ void _wrap_flat_session_fetch_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _
 }
 
 
-void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _goslice_ _swig_go_6, _goslice_ _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, long long _swig_go_12, _goslice_ _swig_go_13) {
+void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_0, _goslice_ _swig_go_1, long long _swig_go_2, long long _swig_go_3, long long _swig_go_4, intgo _swig_go_5, _gostring_ _swig_go_6, long long _swig_go_7, _goslice_ _swig_go_8, _goslice_ _swig_go_9, _goslice_ _swig_go_10, _goslice_ _swig_go_11, _goslice_ _swig_go_12, _goslice_ _swig_go_13, _goslice_ _swig_go_14, long long _swig_go_15, _goslice_ _swig_go_16) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_in_i32 arg2 ;
   int64_t arg3 ;
   int64_t arg4 ;
   int64_t arg5 ;
   int32_t arg6 ;
-  flat_out_i64 arg7 ;
-  flat_out_i32 arg8 ;
-  flat_out_i32 arg9 ;
-  flat_out_i64 arg10 ;
-  flat_out_i64 arg11 ;
-  flat_out_i32 arg12 ;
-  int64_t arg13 ;
-  sidbeam_error *arg14 = (sidbeam_error *) 0 ;
+  char *arg7 = (char *) 0 ;
+  int64_t arg8 ;
+  flat_out_i64 arg9 ;
+  flat_out_i32 arg10 ;
+  flat_out_i32 arg11 ;
+  flat_out_i64 arg12 ;
+  flat_out_i64 arg13 ;
+  flat_out_i32 arg14 ;
+  flat_out_i32 arg15 ;
+  int64_t arg16 ;
+  sidbeam_error *arg17 = (sidbeam_error *) 0 ;
   
   {
     arg1 = _swig_go_0; 
@@ -9896,14 +9931,12 @@ void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_
   arg4 = (int64_t)_swig_go_3; 
   arg5 = (int64_t)_swig_go_4; 
   arg6 = (int32_t)_swig_go_5; 
-  {
-    (&arg7)->data = _swig_go_6.array;
-    (&arg7)->count = _swig_go_6.len;
-  }
-  {
-    (&arg8)->data = _swig_go_7.array;
-    (&arg8)->count = _swig_go_7.len;
-  }
+  
+  arg7 = (char *)malloc(_swig_go_6.n + 1);
+  memcpy(arg7, _swig_go_6.p, _swig_go_6.n);
+  arg7[_swig_go_6.n] = '\0';
+  
+  arg8 = (int64_t)_swig_go_7; 
   {
     (&arg9)->data = _swig_go_8.array;
     (&arg9)->count = _swig_go_8.len;
@@ -9920,13 +9953,26 @@ void _wrap_flat_session_get_items_native_dc34e60f533faa8e(flat_handle *_swig_go_
     (&arg12)->data = _swig_go_11.array;
     (&arg12)->count = _swig_go_11.len;
   }
-  arg13 = (int64_t)_swig_go_12; 
   {
-    arg14 = (sidbeam_error*)_swig_go_13.array; 
+    (&arg13)->data = _swig_go_12.array;
+    (&arg13)->count = _swig_go_12.len;
+  }
+  {
+    (&arg14)->data = _swig_go_13.array;
+    (&arg14)->count = _swig_go_13.len;
+  }
+  {
+    (&arg15)->data = _swig_go_14.array;
+    (&arg15)->count = _swig_go_14.len;
+  }
+  arg16 = (int64_t)_swig_go_15; 
+  {
+    arg17 = (sidbeam_error*)_swig_go_16.array; 
   }
   
-  flat_session_get_items(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14);
+  flat_session_get_items(arg1,arg2,arg3,arg4,arg5,arg6,(char const *)arg7,arg8,arg9,arg10,arg11,arg12,arg13,arg14,arg15,arg16,arg17);
   
+  free(arg7); 
 }
 
 

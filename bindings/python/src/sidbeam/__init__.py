@@ -77,6 +77,7 @@ from .importing import ImportInfo, ImportOptions
 from .index import Index
 from .info import ConstraintInfo, IndexInfo, Plan, Section, Upload, plan_estimate
 from .item_lists import ItemRows
+from .lookups import ItemLists
 from .model import Model, ModelInfo
 from .recommendations import Recommendation
 from .runner import Runner
@@ -142,6 +143,7 @@ __all__ = [
     "IndexInfo",
     "InternalError",
     "InvalidArgument",
+    "ItemLists",
     "ItemRows",
     "Items",
     "Kind",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from html import escape
-from typing import Any, Optional, Union
+from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
@@ -92,6 +92,16 @@ def beams_from(numbers: np.ndarray, keep: object, device: Optional[tuple[int, in
     return Beams(**views)
 
 
+class Limits(NamedTuple):
+    """How far a list of items goes, as :meth:`Session.items` takes it."""
+
+    per_sid: int
+    limit: int
+    distinct: bool
+    cap: int
+    cap_by: Optional[str]
+
+
 @dataclasses.dataclass
 class Items:
     """What the beams of n slots stand for. A beam has an ordinal once its SID is complete and in the index."""
@@ -101,7 +111,9 @@ class Items:
     lengths: Any = None  #: int32 [n, M] codes so far; 0 dead
     item_rows: Any = None  #: int64 [n, limit] item rows by beam, then priority; as far as ``offsets`` says
     offsets: Any = None  #: int64 [n, M + 1] beam m has ``item_rows[offsets[m]:offsets[m + 1]]`` of its slot
-    truncated: Any = None  #: int32 [n] 1 where a limit left item rows out
+    truncated: Any = None  #: int32 [n] 1 where a limit left item rows out (that the cap would have listed)
+    #: int32 [n] 1 where the cap left item rows out and there are fewer than ``limit``: more beams may find more
+    came_short: Any = None
 
     def item_rows_of(self, slot: int, beam: Optional[int] = None) -> np.ndarray:
         """Item rows of the i-th slot that was asked for: of one beam, or of all in their order."""
@@ -120,6 +132,8 @@ class Items:
             parts.append(f"items={int(self.offsets[:, -1].sum())}")
         if "truncated" in given and self.truncated.any():
             parts.append("truncated")
+        if "came_short" in given and self.came_short.any():
+            parts.append("came short")
         return f"Items({', '.join(parts)})"
 
     def _repr_html_(self) -> str:

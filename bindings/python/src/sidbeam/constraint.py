@@ -15,7 +15,7 @@ from .filters import Filter
 from .handle import Handle
 from .info import ConstraintInfo, constraint_info
 from .item_lists import native_list
-from .lookups import Lookups, item_rows_of
+from .lookups import ItemLists, Lookups, list_items
 from .runtime import Runtime
 
 class Constraint(Handle):
@@ -86,11 +86,22 @@ class Constraint(Handle):
         return self._info
 
     def item_rows_of(
-        self, ordinals: Any, *, limit_per_sid: int = 0, limit: int = 0, distinct: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
+        self,
+        ordinals: Any,
+        *,
+        limit_per_sid: int = 0,
+        limit: int = 0,
+        distinct: bool = False,
+        cap: int = 0,
+        cap_by: Optional[str] = None,
+    ) -> ItemLists:
         """:meth:`Index.item_rows_of`, of the rows that the rules allow."""
-        items = _native.flat_constraint_items
-        return item_rows_of(items, self._handle, ordinals, limit_per_sid, limit, flag(distinct, "distinct"))
+        every = flag(distinct, "distinct")
+
+        def items(wanted: Any, most: int, *arrays: Any) -> None:
+            _native.flat_constraint_items(self._handle, wanted, limit_per_sid, most, every, cap_by, cap, *arrays)
+
+        return list_items(items, ordinals, limit)
 
     def _describe(self) -> str:
         info = self._info

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import numpy as np
 
 from . import _native, catalogue
 from .arrays import vector
-from .checks import flag, kind_of
+from .checks import flag, integer, kind_of
 from .enums import IdType
 from .errors import InvalidArgument, WrongType
 from .handle import Handle
 from .info import IndexInfo, info_arrays, info_from
 from .runtime import Runtime
+
+
+class ItemLists(NamedTuple):
+    """The item rows of n ordinals: ordinal i has ``rows[offsets[i]:offsets[i + 1]]``."""
+
+    rows: np.ndarray  #: int64, of all of them, in their order
+    offsets: np.ndarray  #: int64 [n + 1]
+    truncated: bool  #: whether a limit left rows out (that the cap would have listed)
+    came_short: bool  #: whether the cap left rows out and there are fewer than ``limit``: more beams may find more
 
 
 class Lookups(Handle):
@@ -87,15 +96,30 @@ class Lookups(Handle):
         return range(int(bounds[0]), int(bounds[1]))
 
     def item_rows_of(
-        self, ordinals: Any, *, limit_per_sid: int = 0, limit: int = 0, distinct: bool = False
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
-        """The item rows of ordinals ``[n]`` in their order, as :meth:`Session.items` gives those of beams (-1: none).
+        self,
+        ordinals: Any,
+        *,
+        limit_per_sid: int = 0,
+        limit: int = 0,
+        distinct: bool = False,
+        cap: int = 0,
+        cap_by: Optional[str] = None,
+    ) -> ItemLists:
+        """The item rows of ordinals ``[n]`` in their order, as :meth:`Session.items` gives those of beams (-1: none),
+        with its limits and cap."""
+        if cap_by is not None or integer(cap, "cap") != 0:
+            constraint: Any = self.constraint  # type: ignore[attr-defined]  # of an Index
+            limits = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
+            found: ItemLists = constraint.item_rows_of(ordinals, **limits, cap=cap, cap_by=cap_by)
+            return found
+        every = flag(distinct, "distinct")
 
-        Returns the rows; offsets ``[n + 1]``, so that ordinal i has ``rows[offsets[i]:offsets[i + 1]]``; and whether a
-        limit left rows out.
-        """
-        items = _native.flat_index_items
-        return item_rows_of(items, self._handle, ordinals, limit_per_sid, limit, flag(distinct, "distinct"))
+        def items(wanted: Any, most: int, rows: Any, offsets: Any, truncated: Any, came_short: Any) -> None:
+            if came_short is not None:
+                came_short[0] = 0
+            _native.flat_index_items(self._handle, wanted, limit_per_sid, most, every, rows, offsets, truncated)
+
+        return list_items(items, ordinals, limit)
 
     def item_ordinals(self, item_rows: Any) -> np.ndarray:
         """The ordinals ``[n]`` of item rows."""
@@ -136,14 +160,13 @@ class Lookups(Handle):
         return int(_native.flat_index_find_item(self._handle, bits, None, from_item_row))
 
 
-def item_rows_of(
-    items: Callable[..., None], handle: Any, ordinals: Any, limit_per_sid: int, limit: int, distinct: bool
-) -> tuple[np.ndarray, np.ndarray, bool]:
-    """By the native function of an index or of a constraint."""
+def list_items(items: Callable[..., None], ordinals: Any, limit: int) -> ItemLists:
+    """By a call of the library; its arguments are ordinals, limit, rows, offsets and flags."""
     wanted = vector(ordinals, np.int64, "ordinals")
     offsets, truncated = np.empty(len(wanted) + 1, np.int64), np.empty(1, np.int32)
-    items(handle, wanted, limit_per_sid, limit, distinct, None, offsets, truncated)
-    rows = np.empty(offsets[-1], np.int64)  # as many as there are
+    came_short = np.empty(1, np.int32)
+    items(wanted, limit, None, offsets, truncated, came_short)
+    rows = np.empty(offsets[-1], np.int64)  # as many as there are, so that the list is full
     if len(rows) > 0:
-        items(handle, wanted, limit_per_sid, len(rows), distinct, rows, offsets, truncated)
-    return rows, offsets, bool(truncated[0])
+        items(wanted, len(rows), rows, offsets, truncated, None)
+    return ItemLists(rows, offsets, bool(truncated[0]), bool(came_short[0]))

@@ -27,6 +27,7 @@ _RENAMED = {
     "level_prefix": "levels",
     "words_per_row": "words",
     "draw_stride": "the number of columns of draws",
+    "cap_attribute": "cap_by",
 }
 
 #: What an array of rows is called here.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
 from . import _native, pages
 from .errors import BadState
 from .constraint import ConstraintLike, index_of
-from .lookups import Lookups
+from .lookups import ItemLists, Lookups
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,18 +33,32 @@ class Result:
     @property
     def item_rows(self) -> np.ndarray:
         """int64: the item rows of the SIDs, by SID, then priority, that the request's rules allow."""
-        return self.constraint.item_rows_of(self.ordinals)[0]
+        return self.constraint.item_rows_of(self.ordinals).rows
 
     @property
     def items(self) -> np.ndarray:
         """The ids of :attr:`item_rows`: int64, uint64, or str as objects. The index must be open."""
         return self._index.item_ids(self.item_rows)
 
-    def find_items(self, *, limit_per_sid: int = 0, limit: int = 0, distinct: bool = False) -> np.ndarray:
+    def find_items(
+        self,
+        *,
+        limit_per_sid: int = 0,
+        limit: int = 0,
+        distinct: bool = False,
+        cap: int = 0,
+        cap_by: Optional[str] = None,
+    ) -> np.ndarray:
         """The ids of items as :attr:`items` has them, at most `limit_per_sid` of one SID and `limit` of all (0: as many
-        as there are); with ``distinct`` each item once, with the best SID that has it."""
+        as there are); with ``distinct`` each item once, with the best SID that has it; with ``cap=2, cap_by="brand"``
+        at most 2 of a brand, best first, as :meth:`Session.items` has it. :meth:`find_item_rows` says what was left
+        out."""
         limits = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
-        return self._index.item_ids(self.constraint.item_rows_of(self.ordinals, **limits)[0])
+        return self._index.item_ids(self.find_item_rows(**limits, cap=cap, cap_by=cap_by).rows)
+
+    def find_item_rows(self, **limits: Any) -> ItemLists:
+        """The item rows of :meth:`find_items`, by SID, and whether the limits or the cap left any out."""
+        return self.constraint.item_rows_of(self.ordinals, **limits)
 
     @property
     def _index(self) -> Lookups:
@@ -65,7 +79,7 @@ class Result:
         columns: dict[str, Any] = {}
         index = index_of(self.constraint)
         if index is not None:
-            rows, offsets, _ = self.constraint.item_rows_of(self.ordinals, distinct=distinct)
+            rows, offsets, *_ = self.constraint.item_rows_of(self.ordinals, distinct=distinct)
             ranks = np.repeat(ranks, np.diff(offsets))
             columns["item"] = index.item_ids(rows)
         sids = self._sids()
@@ -96,7 +110,7 @@ class Result:
         index = index_of(self.constraint)
         if index is None or index.closed or self.constraint.closed:
             return [""] * len(self)
-        all_rows, offsets, _ = self.constraint.item_rows_of(self.ordinals)
+        all_rows, offsets, *_ = self.constraint.item_rows_of(self.ordinals)
         rows = np.split(all_rows, offsets[1:-1]) if len(self) else []
         shown = [", ".join(map(str, index.item_ids(r[:3]).tolist())) for r in rows]
         return [f"{text}, .." if len(r) > 3 else text for text, r in zip(shown, rows)]

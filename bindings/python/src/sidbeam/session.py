@@ -21,7 +21,7 @@ from .arrays import (
     vector,
     written,
 )
-from .beams import Beams, Items, Samples, Stats, beams_from, counters_from, stats_from
+from .beams import Beams, Items, Limits, Samples, Stats, beams_from, counters_from, stats_from
 from .checks import entries, flag, instance, integer
 from .enums import DType, Mode, Normalization, Strategy, member
 from .errors import InvalidArgument
@@ -54,6 +54,7 @@ class Session(Handle):
     - ``mode``: "search"; "sample": a beam is a draw, independent of the others; "stochastic": the beams are drawn
       without replacement (stochastic beam search). P is the law of ``normalization``.
     - ``log_probs_promised``: promises that logits of "none" never exceed 0; rows that cannot matter are then skipped.
+    - ``max_listed``: on CUDA the most item rows that a slot's rules may list, excluded or allowed; 0: 4096.
 
     All memory is taken here: a step allocates nothing in the library. Raises :class:`InvalidArgument`,
     :class:`MissingSection`, :class:`Unsupported`, :class:`NoDevice`, :class:`OutOfMemory`.
@@ -74,6 +75,7 @@ class Session(Handle):
         device: Any = None,
         log_probs_promised: bool = False,
         mode: Union[Mode, str] = Mode.SEARCH,
+        max_listed: int = 0,
         runtime: Optional[Runtime] = None,
     ) -> None:
         held = constraint_of(constraint)
@@ -95,6 +97,7 @@ class Session(Handle):
             *self._device,
             flag(log_probs_promised, "log_probs_promised"),
             member(Mode, mode),
+            max_listed,
         )
         self._under = Under(constraint, slots)
 
@@ -327,6 +330,8 @@ class Session(Handle):
         limit_per_sid: int = 0,
         limit: int = 0,
         distinct: bool = False,
+        cap: int = 0,
+        cap_by: Optional[str] = None,
         out: Optional[Items] = None,
         stream: Any = None,
     ) -> Items:
@@ -334,6 +339,9 @@ class Session(Handle):
 
         ``limit_per_sid``: most item rows of one SID. ``limit``: most item rows of a slot. 0: as many as there are.
         ``distinct``: an item that several SIDs have is listed once, with the best of them; limits cut what is left.
+        ``cap=2, cap_by="brand"``: at most 2 of a brand, best first, by an attribute of the slot's index that holds no
+        floats; null is no value, and of a list each string counts. Rules are inside the search; this is after it, and
+        makes room for what comes later, so that a list may come short, which ``came_short`` says. On the CPU.
         ``out``: arrays to write instead of new ones, where not None. On CUDA ``out`` is required, its arrays are in the
         device's memory, and a ``limit`` of 0 means the room of ``out.item_rows``.
         """
@@ -342,7 +350,7 @@ class Session(Handle):
         if out is not None or self._device[0] != _native.SIDBEAM_DEVICE_CPU:
             if out is None:
                 raise InvalidArgument("out is None, expected Items with arrays on the device")
-            return self._items_into(chosen, count, (limit_per_sid, limit, distinct), out, number)
+            return self._items_into(chosen, count, Limits(limit_per_sid, limit, distinct, cap, cap_by), out, number)
         width, levels = self.width, self._levels
         items = Items(
             np.empty((count, width), np.int64),
@@ -351,14 +359,18 @@ class Session(Handle):
             None,
             np.empty((count, width + 1), np.int64),
             np.empty(count, np.int32),
+            np.empty(count, np.int32),
         )
-        limit = integer(limit, "limit")
-        if not 0 < limit < _ROOM:  # one call to know how many item rows there are
-            self._get_items(chosen, count, (limit_per_sid, limit, distinct), items, number)
-            limit = int(items.offsets[:, -1].max(initial=0))
-        items.item_rows = np.empty((count, limit), np.int64)
-        if limit != 0:
-            self._get_items(chosen, count, (limit_per_sid, limit, distinct), items, number)
+        limits = Limits(limit_per_sid, integer(limit, "limit"), distinct, cap, cap_by)
+        flags = items.came_short
+        if not 0 < limits.limit < _ROOM:  # one call to know how many item rows there are
+            self._get_items(chosen, count, limits, items, number)
+            limits = limits._replace(limit=int(items.offsets[:, -1].max(initial=0)))
+            items.came_short = None  # of a limit that is the longest list, it would say something else
+        items.item_rows = np.empty((count, limits.limit), np.int64)
+        if limits.limit != 0:
+            self._get_items(chosen, count, limits, items, number)
+        items.came_short = flags
         return items
 
     def recommendations(
@@ -368,42 +380,46 @@ class Session(Handle):
         limit_per_sid: int = 0,
         limit: int = 0,
         distinct: bool = False,
+        cap: int = 0,
+        cap_by: Optional[str] = None,
     ) -> list[list[Recommendation]]:
         """The items of slots (None: all) with their scores, best beam first: a list of :class:`Recommendation` for each
-        slot; limits and distinct items as in :meth:`items`. On the CPU, of slots under an :class:`Index`."""
+        slot; limits, distinct items and caps as in :meth:`items`. On the CPU, of slots under an :class:`Index`."""
         if self._device[0] != _native.SIDBEAM_DEVICE_CPU:
             raise InvalidArgument(f"the session is on {device_name(self._device)}, expected one on cpu")
-        items = self.items(slots, limit_per_sid=limit_per_sid, limit=limit, distinct=distinct)
+        limits: dict[str, Any] = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
+        items = self.items(slots, **limits, cap=cap, cap_by=cap_by)
         return self._under.recommendations(items, self.beams().scores, self._chosen(slots)[0])
 
-    def _items_into(self, chosen: Any, count: int, limits: tuple[int, int, bool], out: Items, stream: int) -> Items:
+    def _items_into(self, chosen: Any, count: int, limits: Limits, out: Items, stream: int) -> Items:
         given = vars(instance(out, Items, "out"))
         arrays = Items(**{name: self._output(array, name) for name, array in given.items()})
-        per_sid, limit, distinct = limits
-        if limit == 0 and out.item_rows is not None:
-            limit = int(out.item_rows.shape[-1]) if out.item_rows.shape else 1
-        self._get_items(chosen, count, (per_sid, limit, distinct), arrays, stream)
+        if limits.limit == 0 and out.item_rows is not None:
+            limits = limits._replace(limit=int(out.item_rows.shape[-1]) if out.item_rows.shape else 1)
+        self._get_items(chosen, count, limits, arrays, stream)
         return out
 
     def _output(self, array: Any, name: str) -> Any:
         dtype = np.int64 if name in ("ordinals", "item_rows", "offsets") else np.int32
         return None if array is None else written(array, dtype, name, self._device)[0]
 
-    def _get_items(self, chosen: Any, count: int, limits: tuple[int, int, bool], out: Items, stream: int) -> None:
-        per_sid, limit, distinct = limits
+    def _get_items(self, chosen: Any, count: int, limits: Limits, out: Items, stream: int) -> None:
         _native.flat_session_get_items(
             self._handle,
             chosen,
             count,
-            per_sid,
-            limit,
-            flag(distinct, "distinct"),
+            limits.per_sid,
+            limits.limit,
+            flag(limits.distinct, "distinct"),
+            limits.cap_by,
+            limits.cap,
             out.ordinals,
             out.sids,
             out.lengths,
             out.item_rows,
             out.offsets,
             out.truncated,
+            out.came_short,
             stream,
         )
 

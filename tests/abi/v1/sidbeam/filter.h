@@ -40,7 +40,7 @@ typedef struct sidbeam_filter_info {
   int32_t prepared;     /* 1: what a search reads has been derived */
   int64_t items;        /* item rows in the filter */
   int64_t sids;         /* SIDs with such a row; -1 until it is prepared */
-  int64_t bytes;        /* that the filter takes by now */
+  int64_t bytes;        /* that the filter takes by now, here and on devices */
 } sidbeam_filter_info;
 #define SIDBEAM_FILTER_INFO_INIT \
   { (uint32_t)sizeof(sidbeam_filter_info), 0, 0, 0, 0 }

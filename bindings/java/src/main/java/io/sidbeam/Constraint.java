@@ -73,9 +73,22 @@ public final class Constraint extends NativeObject implements Catalogue {
    * @return the rows, and where those of each ordinal are
    */
   public ItemRows itemRows(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
+    return itemRows(ordinals, new ItemLimits().perSid(limitPerSid).limit(limit).distinct(distinct));
+  }
+
+  /**
+   * {@link Index#itemRows(long[], ItemLimits)} of the rows that the rules allow.
+   *
+   * @param ordinals [n], each 0 .. sids - 1, or -1 for none
+   * @param limits read
+   * @return the rows, and where those of each ordinal are
+   */
+  public ItemRows itemRows(long[] ordinals, ItemLimits limits) {
+    Buffers.given(limits, "limits");
     try {
-      return ItemRows.of(ordinals.length, limit, (most, rows, offsets, truncated) -> Native.flat_constraint_items(
-          handle, ordinals, limitPerSid, most, distinct ? 1 : 0, rows, offsets, truncated));
+      return ItemRows.of(ordinals.length, limits.limit, (most, rows, offsets, truncated, cameShort) -> Native
+          .flat_constraint_items(handle, ordinals, limits.perSid, most, limits.distinct ? 1 : 0, limits.capAttribute,
+              limits.cap, rows, offsets, truncated, cameShort));
     } finally {
       Reference.reachabilityFence(this);
     }

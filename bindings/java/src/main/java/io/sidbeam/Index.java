@@ -359,8 +359,19 @@ public final class Index extends NativeObject implements Catalogue {
    * @return the rows, and where those of each ordinal are
    */
   public ItemRows itemRows(long[] ordinals, long limitPerSid, long limit, boolean distinct) {
-    return call(() -> ItemRows.of(ordinals.length, limit, (most, rows, offsets, truncated) -> Native.flat_index_items(
-        handle, ordinals, limitPerSid, most, distinct ? 1 : 0, rows, offsets, truncated)));
+    return call(() -> ItemRows.of(ordinals.length, limit, (most, rows, offsets, truncated, none) -> Native
+        .flat_index_items(handle, ordinals, limitPerSid, most, distinct ? 1 : 0, rows, offsets, truncated)));
+  }
+
+  /**
+   * The item rows of several SIDs in their order, as {@link Session#items(Items)} lists those of beams.
+   *
+   * @param ordinals [n], each 0 .. sids - 1, or -1 for none
+   * @param limits read
+   * @return the rows, and where those of each ordinal are
+   */
+  public ItemRows itemRows(long[] ordinals, ItemLimits limits) {
+    return constraint().itemRows(ordinals, limits);
   }
 
   /**

@@ -6,23 +6,25 @@ package io.sidbeam;
  *
  * @param rows of all of them, in their order
  * @param offsets [n + 1]
- * @param truncated whether a limit left rows out
+ * @param truncated whether a limit left rows out (that the cap would have listed)
+ * @param cameShort whether the cap left rows out and there are fewer than the limit: more beams may find more
  */
-public record ItemRows(long[] rows, long[] offsets, boolean truncated) {
+public record ItemRows(long[] rows, long[] offsets, boolean truncated, boolean cameShort) {
   /** A call of C that lists them. */
   interface Lister {
-    void list(long limit, long[] rows, long[] offsets, int[] truncated);
+    void list(long limit, long[] rows, long[] offsets, int[] truncated, int[] cameShort);
   }
 
   /** As many as there are, or as the limit lets through. */
   static ItemRows of(int ordinals, long limit, Lister lister) {
     long[] offsets = new long[ordinals + 1];
     int[] truncated = new int[1];
-    lister.list(limit, null, offsets, truncated);
+    int[] cameShort = new int[1];
+    lister.list(limit, null, offsets, truncated, cameShort);
     long[] rows = new long[Math.toIntExact(offsets[ordinals])];
     if (rows.length > 0) {
-      lister.list(rows.length, rows, offsets, truncated);
+      lister.list(rows.length, rows, offsets, truncated, null); // of a list that is full
     }
-    return new ItemRows(rows, offsets, truncated[0] != 0);
+    return new ItemRows(rows, offsets, truncated[0] != 0, cameShort[0] != 0);
   }
 }

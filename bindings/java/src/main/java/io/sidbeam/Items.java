@@ -20,9 +20,12 @@ public final class Items {
   private final Object itemRows;
   private final Object offsets;
   private final Object truncated;
+  private IntBuffer cameShort;
   private IntBuffer slots;
   private long limitPerSid;
   private boolean distinct;
+  private long cap;
+  private byte[] capAttribute;
   private long stream;
 
   private Items(Session session, int count, long limit, Object[] buffers) {
@@ -47,6 +50,7 @@ public final class Items {
    */
   public Items(Session session, int count, long limit) {
     this(session, count, limit, allocate(session, count, limit));
+    cameShort = Buffers.ints(count);
   }
 
   /**
@@ -133,6 +137,32 @@ public final class Items {
   }
 
   /**
+   * At most so many item rows of a slot per value of an attribute of its index, best first: say 2 of a brand. Null is
+   * no value, and of a list each string counts. Rules are inside the search; this is after it, and makes room for what
+   * comes later, so that a list may come short: {@link #cameShort}. On the CPU.
+   *
+   * @param most 0 (the default): no cap
+   * @param attribute of any type but {@link AttributeType#F32}; null: no cap
+   * @return this
+   */
+  public Items cap(long most, String attribute) {
+    cap = most;
+    capAttribute = Text.in(attribute, "attribute");
+    return this;
+  }
+
+  /**
+   * The caller's buffer for {@link #cameShort(int)}, filled in place.
+   *
+   * @param cameShort [C] 1 where the cap left item rows out and there are fewer than the limit
+   * @return this
+   */
+  public Items cameShort(IntBuffer cameShort) {
+    this.cameShort = Buffers.out(cameShort, "cameShort");
+    return this;
+  }
+
+  /**
    * Stream of the work, on CUDA.
    *
    * @param stream a cudaStream_t as a number
@@ -153,8 +183,8 @@ public final class Items {
       DevicePointer.check(deviceType, array, "an array of items");
     }
     try {
-      Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, distinct ? 1 : 0, ordinals, sids,
-          lengths, itemRows, offsets, truncated, stream);
+      Native.flat_session_get_items(session.handle, slots, count, limitPerSid, limit, distinct ? 1 : 0, capAttribute,
+          cap, ordinals, sids, lengths, itemRows, offsets, truncated, cameShort, stream);
     } finally {
       java.lang.ref.Reference.reachabilityFence(session);
     }
@@ -224,7 +254,18 @@ public final class Items {
   }
 
   /**
-   * Whether a limit left item rows of a slot out.
+   * Whether the cap left item rows of a slot out and there are fewer than the limit.
+   *
+   * @param slot 0 .. C - 1, in the order that was asked for
+   * @return true: more beams may find more
+   */
+  public boolean cameShort(int slot) {
+    IntBuffer flags = host(cameShort, IntBuffer.class, "cameShort");
+    return flags.get(from(flags, slot)) != 0;
+  }
+
+  /**
+   * Whether a limit left item rows of a slot out (that the cap would have listed).
    *
    * @param slot 0 .. C - 1, in the order that was asked for
    * @return true: there are more

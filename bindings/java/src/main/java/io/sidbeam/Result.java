@@ -85,9 +85,19 @@ public record Result(int levels, int[] sids, float[] scores, long[] ordinals, lo
    * @return a new array
    */
   public long[] itemRows(long limitPerSid, long limit, boolean distinct) {
-    ItemRows found = catalogue instanceof Index index
-        ? index.itemRows(ordinals, limitPerSid, limit, distinct)
-        : ((Constraint) catalogue).itemRows(ordinals, limitPerSid, limit, distinct);
-    return found.rows();
+    return itemRows(new ItemLimits().perSid(limitPerSid).limit(limit).distinct(distinct)).rows();
+  }
+
+  /**
+   * The item rows of the SIDs, as far as limits and a cap go: {@code itemRows(new ItemLimits().cap(2, "brand"))}. Fails
+   * as {@link #itemRows()} does.
+   *
+   * @param limits read
+   * @return the rows, where those of each SID are, and whether any were left out
+   */
+  public ItemRows itemRows(ItemLimits limits) {
+    return catalogue instanceof Index index
+        ? index.itemRows(ordinals, limits)
+        : ((Constraint) catalogue).itemRows(ordinals, limits);
   }
 }

@@ -53,7 +53,7 @@ public final class Session extends NativeObject {
     try {
       return Native.flat_session_create(runtime.handle, constraint.handle, config.slots, config.beams,
           config.strategy.code, config.normalization.code, config.topK, v.offsets, v.maps, v.mapCodes, v.endColumn,
-          config.deviceType, config.deviceId, config.logProbsPromised ? 1 : 0, config.mode.code);
+          config.deviceType, config.deviceId, config.logProbsPromised ? 1 : 0, config.mode.code, config.maxListed);
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(constraint);

@@ -15,6 +15,7 @@ public final class SessionConfig {
   int deviceId;
   boolean logProbsPromised;
   Mode mode = Mode.SEARCH;
+  long maxListed;
 
   /**
    * One slot, one beam, strategy trie, log-softmax over full rows, on the CPU.
@@ -134,6 +135,17 @@ public final class SessionConfig {
    */
   public SessionConfig logProbsPromised(boolean promised) {
     logProbsPromised = promised;
+    return this;
+  }
+
+  /**
+   * On CUDA the most item rows that the rules of a slot may list, excluded or allowed.
+   *
+   * @param rows 0 (the default): 4096
+   * @return this
+   */
+  public SessionConfig maxListed(long rows) {
+    maxListed = rows;
     return this;
   }
 }

@@ -134,6 +134,8 @@ class RulesTest {
   @Test
   void whatIsWrongIsNamed() {
     try (Index index = attributed()) {
+      refused(Status.INVALID_ARGUMENT, "max_listed is -1, expected 0..16777216",
+          () -> new Session(new SessionConfig(index).maxListed(-1)));
       refused(Status.INVALID_ARGUMENT, "filter: at byte 6", () -> Filter.parse(index, "price<"));
       refused(Status.INVALID_ARGUMENT, "column 'colour' is not there, expected one of 'in_stock', 'price'",
           () -> Filter.parse(index, "colour=1"));
@@ -211,6 +213,72 @@ class RulesTest {
       assertArrayEquals(new long[] {0, 1, 1, 1}, rows.offsets());
       assertFalse(rows.truncated());
       assertTrue(new Constraint(index).itemRows(new long[] {6}, 0, 1, false).truncated());
+    }
+  }
+
+  /** The items of which a region has no more than cap before them; some have none. */
+  private static long[] cappedByRegion(long[] ids, int cap) {
+    int[] counts = new int[4];
+    return Arrays.stream(ids).filter(id -> (id - 1000) % 9 == 4 || counts[(int) (id % 4)]++ < cap).toArray();
+  }
+
+  private static long[] idsOf(Index index, Items items, int slot, int beams) {
+    return IntStream.range(0, beams).boxed()
+        .flatMapToLong(beam -> Arrays.stream(index.itemIds(items.itemRows(slot, beam)))).toArray();
+  }
+
+  @Test
+  void beamsAreListedUnderACap() {
+    int beams = 30;
+    try (Index index = attributed();
+        Session session = new Session(new SessionConfig(index).slots(2).beams(beams))) {
+      session.start(new Start());
+      Rows rows = Rows.strided(Buffers.floats(8), 2, beams, 8, Rows.BROADCAST, Rows.BROADCAST);
+      for (int level = 0; level < 3; level++) {
+        session.step(new Step(rows));
+      }
+      Items items = new Items(session, 2, 120);
+      session.items(items);
+      long[] every = idsOf(index, items, 1, beams);
+      assertFalse(items.cameShort(1));
+      for (int cap : new int[] {1, 2, 1000}) {
+        session.items(items.cap(cap, "region"));
+        assertArrayEquals(cappedByRegion(every, cap), idsOf(index, items, 1, beams));
+        assertEquals(cap < 1000, items.cameShort(1));
+      }
+      java.nio.IntBuffer own = Buffers.ints(2);
+      session.items(items.cap(1, "region").cameShort(own));
+      assertEquals(List.of(1, 1), List.of(own.get(0), own.get(1)));
+      refused(Status.INVALID_ARGUMENT, "slot 0: cap_attribute 'colour' is not there, expected one of 'in_stock'",
+          () -> session.items(items.cap(1, "colour")));
+      refused(Status.INVALID_ARGUMENT, "cap is 0 and cap_attribute 'region'",
+          () -> session.items(items.cap(0, "region")));
+      session.items(items.cap(0, null).cameShort(null));
+      refused(Status.BAD_STATE, "cameShort was not asked for", () -> items.cameShort(0));
+    }
+  }
+
+  @Test
+  void ordinalsAreListedUnderACap() {
+    try (Index index = attributed()) {
+      long[] ordinals = java.util.stream.LongStream.range(0, index.info().sids()).toArray();
+      Constraint under = new Constraint(index, new Rules().exclude(ItemList.ofIds(1000, 1001, 1119)));
+      long[] every = index.itemIds(index.itemRows(ordinals, new ItemLimits()).rows());
+      long[] left = index.itemIds(under.itemRows(ordinals, 0, 0, false).rows());
+      assertEquals(3, every.length - left.length);
+      ItemLimits three = new ItemLimits().cap(3, "region");
+      ItemRows rows = index.itemRows(ordinals, three);
+      assertArrayEquals(cappedByRegion(every, 3), index.itemIds(rows.rows()));
+      assertTrue(rows.cameShort() && !rows.truncated());
+      assertArrayEquals(cappedByRegion(left, 3), index.itemIds(under.itemRows(ordinals, three).rows()));
+      ItemRows five = under.itemRows(ordinals, three.limit(5));
+      assertTrue(five.rows().length == 5 && five.truncated() && !five.cameShort());
+      assertFalse(index.itemRows(ordinals, 0, 0, false).cameShort());
+      refused(Status.INVALID_ARGUMENT, "cap is 3 and cap_attribute is null, expected the attribute that it is for",
+          () -> index.itemRows(ordinals, new ItemLimits().cap(3, null)));
+      refused(Status.INVALID_ARGUMENT, "cap_attribute 'weight' holds numbers (f32)",
+          () -> index.itemRows(ordinals, new ItemLimits().cap(3, "weight")));
+      refused(Status.INVALID_ARGUMENT, "attribute holds a NUL character", () -> new ItemLimits().cap(1, "a\0"));
     }
   }
 

@@ -157,6 +157,26 @@ class RunnerTest {
   }
 
   @Test
+  void resultsAreListedUnderACap() {
+    try (Builder builder = new Builder(new BuilderConfig(8, 8, 8))) {
+      builder.declareAttribute("maker", AttributeType.I64);
+      builder.add(new Random(1).ints(3 * 60, 0, 8).toArray());
+      builder.setAttribute("maker", AttributeValues.of(java.util.stream.LongStream.range(0, 60).map(i -> i % 3)
+          .toArray()));
+      Index index = builder.finish();
+      try (Runner runner = new Runner(config(index).beams(20))) {
+        Result result = runner.run(new Request(HISTORY));
+        ItemRows found = result.itemRows(new ItemLimits().cap(1, "maker"));
+        long[] ids = index.itemIds(found.rows());
+        assertEquals(3, java.util.Arrays.stream(ids).map(id -> id % 3).distinct().count());
+        assertEquals(3, ids.length);
+        assertTrue(found.cameShort());
+        assertEquals(result.itemRows()[0], found.rows()[0]);
+      }
+    }
+  }
+
+  @Test
   void badRequestsAreRefusedAndTouchNoOther() {
     Runner runner = new Runner(config(index()));
     refused(Status.INVALID_ARGUMENT, "an empty prompt needs begin_tokens", () -> runner.run(new Request()));

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/rules.h"
+
+#include <cstring>
+#include <utility>
+
+#include "support/cuda/check.h"
+#include "support/error.h"
+
+namespace sidbeam::cuda {
+namespace {
+
+constexpr int64_t kListAlignment = 16, kBlockAlignment = 256;
+
+int64_t rounded(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
+int64_t descriptor_bytes(int64_t levels) {
+  return rounded(static_cast<int64_t>(sizeof(RulesView)), kListAlignment) +
+         rounded(levels * static_cast<int64_t>(sizeof(LevelRules)), kListAlignment);
+}
+
+int64_t numbers_bytes(const NumberList& list) {
+  return rounded(static_cast<int64_t>(list.count) * list.numbers.width, kListAlignment);
+}
+int64_t list_bytes(const NumberList& list) {
+  if (list.first == nullptr) return 0;
+  const auto entries = static_cast<int64_t>(list.buckets) + 1;
+  return numbers_bytes(list) + rounded(entries * static_cast<int64_t>(sizeof(uint32_t)), kListAlignment);
+}
+
+// Calls visit(edges) for each list of edges, from the last level up; those that a level shares with the next, once.
+template <class Visit>
+void for_each_level_list(const DeviceRules& rules, const Visit& visit) {
+  const uint32_t* below = nullptr;
+  for (int32_t l = rules.levels - 1; l >= 0; --l) {
+    const NumberList& list = rules.rules->level[l].edges.listed;
+    visit(l, list, list.first == below);
+    below = list.first;
+  }
+}
+
+// Writes lists one after the other.
+struct ListWriter {
+  uint8_t* here;
+  const uint8_t* there;
+  int64_t at;
+
+  NumberList write(const NumberList& list) {
+    NumberList out = list;
+    if (list.first == nullptr) return out;
+    out.numbers.data = there + at;
+    std::memcpy(here + at, list.numbers.data,
+                static_cast<size_t>(list.count) * static_cast<size_t>(list.numbers.width));
+    const int64_t directory = at + numbers_bytes(list);
+    out.first = reinterpret_cast<const uint32_t*>(there + directory);
+    std::memcpy(here + directory, list.first, static_cast<size_t>(list.buckets + 1) * sizeof(uint32_t));
+    at += list_bytes(list);
+    return out;
+  }
+};
+
+}  // namespace
+
+// Every list has at most as many numbers as there are listed item rows, and no more buckets than numbers, or one.
+int64_t most_rules_bytes(int64_t levels, int64_t listed) {
+  const int64_t list = rounded(listed * static_cast<int64_t>(sizeof(uint64_t)), kListAlignment) +
+                       rounded((listed + 1) * static_cast<int64_t>(sizeof(uint32_t)), kListAlignment);
+  return rounded(descriptor_bytes(levels) + (levels + 2) * list, kBlockAlignment);
+}
+
+int64_t rules_bytes(const DeviceRules& rules) {
+  int64_t bytes =
+      descriptor_bytes(rules.levels) + list_bytes(rules.rules->rows.listed) + list_bytes(rules.rules->sids.listed);
+  for_each_level_list(rules,
+                      [&](int32_t, const NumberList& list, bool shared) { bytes += shared ? 0 : list_bytes(list); });
+  return bytes;
+}
+
+int64_t write_rules(const DeviceRules& rules, uint8_t* here, const uint8_t* there) {
+  const int64_t levels_at = rounded(static_cast<int64_t>(sizeof(RulesView)), kListAlignment);
+  ListWriter lists{here, there, descriptor_bytes(rules.levels)};
+  const RulesView none, &bits = rules.filter != nullptr ? *rules.filter : none;
+  RulesView view = *rules.rules;
+  view.level = reinterpret_cast<const LevelRules*>(there + levels_at);
+  view.rows = {bits.rows.bits, lists.write(view.rows.listed)};
+  view.sids = {bits.sids.bits, lists.write(view.sids.listed)};
+  LevelRules level;
+  for_each_level_list(rules, [&](int32_t l, const NumberList& list, bool shared) {
+    level.edges.bits = rules.filter != nullptr ? bits.level[l].edges.bits : nullptr;
+    if (!shared) level.edges.listed = lists.write(list);
+    std::memcpy(here + levels_at + l * static_cast<int64_t>(sizeof level), &level, sizeof level);
+  });
+  std::memcpy(here, &view, sizeof view);
+  return lists.at;
+}
+
+SlotRules::SlotRules(int64_t slots, int64_t levels, int64_t listed)
+    : block_bytes_(most_rules_bytes(levels, listed)),
+      now_(static_cast<size_t>(slots)),
+      ring_(static_cast<size_t>(slots)) {}
+
+SlotRules::Copied::~Copied() {
+  if (event == nullptr) return;
+  cudaEventSynchronize(event);
+  cudaEventDestroy(event);
+}
+
+void SlotRules::make_room(const DeviceHandle& device) {
+  if (here_.data() != nullptr) return;
+  Layout layout;
+  const auto slots = static_cast<int64_t>(now_.size());
+  layout.add_bytes(2 * slots, block_bytes_);
+  const WaitsForWork waits(device);
+  DeviceMemory there(device, layout.bytes(), device.work, device.release);
+  here_ = PinnedMemory(slots * block_bytes_);
+  there_ = std::move(there);
+}
+
+const RulesView* SlotRules::send(int32_t slot, const DeviceRules& rules, cudaStream_t stream) {
+  // Of a damaged index, or the ring would be written over.
+  if (rules_bytes(rules) > block_bytes_)
+    fail(SIDBEAM_CORRUPT, "the rules of slot %d list more edges or SIDs than item rows", slot);
+  cudaEvent_t& copied = ring_[next_].event;
+  uint8_t* const here = here_.data() + static_cast<int64_t>(next_) * block_bytes_;
+  const int64_t other = 2 * int64_t{slot} + (now_[static_cast<size_t>(slot)] ^ 1);
+  uint8_t* const there = there_.data() + other * block_bytes_;
+  if (copied == nullptr) {
+    check(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming), "make an event");
+  } else {
+    check(cudaEventSynchronize(copied), "wait for a copy to the device");
+  }
+  const int64_t bytes = write_rules(rules, here, there);
+  check(cudaMemcpyAsync(there, here, static_cast<size_t>(bytes), cudaMemcpyHostToDevice, stream), "copy to the device");
+  next_ = (next_ + 1) % ring_.size();
+  check(cudaEventRecord(copied, stream), "record an event");
+  return reinterpret_cast<const RulesView*>(there);
+}
+
+}  // namespace sidbeam::cuda

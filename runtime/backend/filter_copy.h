@@ -1,0 +1,45 @@
+// A filter's bits on devices. Its masks stay here: no device kernel finds children by a mask.
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+#include <vector>
+
+#include "backend/device.h"
+#include "index/rules/subset.h"
+#include "index/views.h"
+#include "support/process.h"
+
+namespace sidbeam {
+
+class FilterCopy final : public RefCounted<FilterCopy> {
+ public:
+  // Copies the bits of `filter`, a view without lists, and waits.
+  FilterCopy(Ref<Device> device, const IndexView& index, const RulesView& filter);
+  // Its bits are on the device.
+  const RulesView& view() const { return view_; }
+  const Upload& upload() const { return *upload_; }
+
+ private:
+  std::vector<LevelRules> levels_;
+  RulesView view_;
+  Ref<Upload> upload_;
+};
+
+// Any number of threads at a time. A forked child has none of its parent's.
+class FilterCopies {
+ public:
+  // The copy on a device, made by the first who asks.
+  Ref<FilterCopy> bring(Devices& devices, int32_t device_id, const IndexView& index, const RulesView& filter) const;
+  int64_t bytes() const;  // of all copies
+
+ private:
+  struct Made {
+    std::mutex mutex;  // held as long as a copy takes, so that nothing is copied twice
+    std::vector<Ref<FilterCopy>> copies;
+  };
+
+  mutable OfProcess<Made> made_;
+};
+
+}  // namespace sidbeam
