@@ -159,6 +159,7 @@ MASKS: dict[str, Callable[[sidbeam.Index], Any]] = {
     "list": lambda i: mask_of(i).tolist(),
     "pandas": lambda i: library("pandas").Series(mask_of(i), index=np.arange(i.info.items)[::-1]),
     "pandas with nulls": lambda i: with_nulls(i, lambda m: library("pandas").Series(m, dtype="boolean")),
+    "pandas of Arrow": lambda i: with_nulls(i, lambda m: library("pandas").Series(m, dtype="bool[pyarrow]")),
     "polars": lambda i: library("polars").Series(mask_of(i)),
     "polars with nulls": lambda i: with_nulls(i, library("polars").Series),
     "arrow": lambda i: library("pyarrow").array(mask_of(i)),
