@@ -99,7 +99,8 @@ def rows_of(ids: list[int]) -> sidbeam.ItemRows:
 
 def test_lists_per_request_in_tensors() -> None:
     """generate() repeats tensors of the model's arguments for beams; a loop's own it leaves alone."""
-    model, inputs, lists = model_of("decoder", VOCAB), requests_of(2), torch.tensor([SHOP.ids[:900], SHOP.ids[900:1800]])
+    model, inputs = model_of("decoder", VOCAB), requests_of(2)
+    lists = torch.tensor([SHOP.ids[:900], SHOP.ids[900:1800]])
     found = [
         generate(model, inputs, 6, custom_generate=SidBeamSearch(tokens_of_shop()), exclude=exclude)
         for exclude in (lists, list(lists), lists.numpy(), lists.tolist())

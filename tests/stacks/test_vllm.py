@@ -19,15 +19,13 @@ from vllm_cases import (
     runners,
     states,
     torch,
+    validators,
 )
 from vllm_cases import environment as environment
 
 from sidbeam import serving
-from vllm.v1.sample.logits_processor import build_logitsprocs, validate_logits_processors_parameters
-from vllm.v1.worker.gpu.sample.logits_processor import (
-    build_custom_logits_processors,
-    build_custom_logits_processors_params_validator,
-)
+from vllm.v1.sample.logits_processor import build_logitsprocs
+from vllm.v1.worker.gpu.sample.logits_processor import build_custom_logits_processors
 
 import sidbeam
 
@@ -208,10 +206,7 @@ def test_draws_that_are_refused(more, message):
         (params("bigrams", **more), message),
         (params(**unconstrained), "sidbeam_request is given, expected a catalogue"),
     ):
-        for validate in [
-            build_custom_logits_processors_params_validator(None),
-            lambda p: validate_logits_processors_parameters(None, p),
-        ]:
+        for validate in validators():
             with pytest.raises(VLLMValidationError, match=expected):
                 validate(asked)
 
@@ -263,10 +258,7 @@ def test_bad_arguments_fail_the_request(wanted, message):
     """At admission, in both runners' ways, and not in the engine."""
     from vllm.exceptions import VLLMValidationError
 
-    for validate in [
-        build_custom_logits_processors_params_validator(None),
-        lambda p: validate_logits_processors_parameters(None, p),
-    ]:
+    for validate in validators():
         with pytest.raises(VLLMValidationError) as error:
             validate(params(wanted))
         assert message in str(error.value)

@@ -1,6 +1,6 @@
 """What the tests of sidbeam.vllm share: vLLM's own machinery, imported from the real package: its loaders, V1's
-InputBatch (which adds, removes, condenses and swaps rows), the newer runner's RequestState and LogitsContext. No GPU, no
-engine: of the newer runner, pinned buffers are those that vLLM's CPU worker puts there itself, the one Triton kernel
+InputBatch (which adds, removes, condenses and swaps rows), the newer runner's RequestState and LogitsContext. No GPU,
+no engine: of the newer runner, pinned buffers are those that vLLM's CPU worker puts there itself, the one Triton kernel
 that writes token histories is written in Python below; a model's logits are random. SPDX-License-Identifier: Apache-2.0
 """
 
@@ -67,13 +67,15 @@ def params(choice=None, extra=None, **more):
 
 
 class Request:
-    def __init__(self, number, choice, prompt, **more):
+    """`kept`: the items that its rules leave."""
+
+    def __init__(self, number, choice, prompt, kept=None, **more):
         self.name, self.choice, self.prompt, self.output = f"r{number}", choice, list(prompt), []
-        self.params = params(choice, **more)
+        self.kept, self.params = kept, params(choice, **more)
 
     def check(self, before, after):
         history = self.prompt + self.output
-        assert_row(before.numpy(), after.numpy(), allowed_after(self.choice, history, len(self.prompt)))
+        assert_row(before.numpy(), after.numpy(), allowed_after(self.choice, history, len(self.prompt), self.kept))
 
 
 class V1:
@@ -174,3 +176,11 @@ def one_step(Runner, request, before):
     runner = Runner()
     runner.add(request)
     return runner.step(before.clone(), np.random.default_rng(0))[1]
+
+
+def validators():
+    """Both runners' checks of a request's parameters, when it comes."""
+    return [
+        build_custom_logits_processors_params_validator(None),
+        lambda p: validate_logits_processors_parameters(None, p),
+    ]

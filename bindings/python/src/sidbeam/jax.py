@@ -14,8 +14,8 @@ requests, and compiled programs stay:
     level(logits, states)                                    # topk(.., which=jnp.array([0, 1])): a row of each user
     constraints.follow(index, exclude=[seen_by_c, seen_by_d])
 
-All methods that take arrays may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of its
-word, since JAX has no int64 by default: (-1, -1) is dead, (0, 0) the beginning. TPUs cannot call a library;
+All methods that take arrays may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of
+its word, since JAX has no int64 by default: (-1, -1) is dead, (0, 0) the beginning. TPUs cannot call a library;
 :meth:`sidbeam.Index.static_arrays` is for them.
 
 The handlers are compiled against the headers of the installed jaxlib when the first set is made, into

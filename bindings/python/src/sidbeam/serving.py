@@ -66,10 +66,10 @@ class Catalogue:
         return self._sets[device]
 
     def constraints_under(self, rules: Sequence[Constraint], device: str) -> ConstraintSet:
-        """The set in which number 0 is the catalogue, and then come constraints of requests."""
+        """A set of the constraints of requests; none: of the catalogue's own."""
         if not rules:
             return self.constraints(device)
-        return ConstraintSet([self.index, *rules], vocabulary=self.vocabulary, device=device)
+        return ConstraintSet(rules, vocabulary=self.vocabulary, device=device)
 
     @functools.cached_property
     def codes(self) -> np.ndarray:

@@ -102,8 +102,8 @@ class SidBeamSearch:
 
     Unlike generate()'s own it runs the prompt once per request instead of once per beam, reads logits where they are,
     reorders only the cache that differs between beams, and stops when the SIDs are complete. Arguments of generate():
-    ``which``, ``filter``, ``exclude`` and ``allow``, what each request follows. Other logits processors are applied, before the mask, to
-    log-probabilities, one logits row per beam.
+    ``which``, ``filter``, ``exclude`` and ``allow``, what each request follows. Other logits processors are applied,
+    before the mask, to log-probabilities, one logits row per beam.
 
     It gives ``num_return_sequences`` sequences per request, best first, prompt included; dead beams (fewer SIDs than
     beams) are the pad token with score -inf. ``sequences_scores`` are divided by length ** length_penalty as generate()

@@ -14,10 +14,10 @@ SID. The codes so far are read from the history of tokens at every step, so that
 never a token that was not allowed. It must be given, in the request or with the catalogue: vLLM asks whether a
 request is valid before it knows the model's own end token.
 
-Rules (:mod:`sidbeam.serving_rules`) say which items may come to a request:
-``{"sidbeam": "shop", "sidbeam_filter": "cheap", "sidbeam_where": "region=us", "sidbeam_exclude": [17, 4]}``. A filter is
-named in the catalogue's settings, or its text is given; lists hold ids. What is wrong with them fails the request when
-it comes (400 over HTTP). Requests with the same rules share what the library makes of them.
+Rules (:mod:`sidbeam.serving_rules`) say which items may come to a request: ``{"sidbeam": "shop", "sidbeam_filter":
+"cheap", "sidbeam_where": "region=us", "sidbeam_exclude": [17, 4]}``. A filter is named in the catalogue's settings, or
+its text is given; lists hold ids. What is wrong in them fails the request when it comes (400 over HTTP). Requests with
+the same rules share what the library makes of them.
 
 vLLM's own beam search sends each beam as a new request without ``extra_args``, whose prompt holds the codes so far: it
 needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode processed_logprobs``.
@@ -98,7 +98,8 @@ class _Mask:
     def follow(self, rules: list[Constraint]) -> None:
         """Constraint i of requests is number i + 1 from now on; 0 is the catalogue's."""
         if rules != self._rules:
-            self.constraints, self._rules = self._catalogue.constraints_under(rules, self._device), rules
+            several = [self._catalogue.index.constraint, *rules] if rules else []
+            self.constraints, self._rules = self._catalogue.constraints_under(several, self._device), rules
 
     def apply(self, logits: Tensor, rows: _Rows, mine: Optional[Tensor]) -> Tensor:
         """Masks rows in place, except those that are free or not `mine`. Nothing waits for the device."""
@@ -193,6 +194,7 @@ class _Masks:
         self._masks: list[_Mask] = []
         for catalogue in named():  # now, so that no request waits for it
             self.number(catalogue)
+            catalogue.rules.prepare()
 
     def number(self, catalogue: Catalogue) -> int:
         if catalogue not in self._numbers:
