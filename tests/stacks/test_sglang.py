@@ -60,7 +60,13 @@ def environment(tmp_path_factory):
     reason = lambda kind: lambda *a, **k: SimpleNamespace(kind=kind, given=(*a, *k.values()))  # noqa: E731
     finishes = {name: reason(name) for name in ("FINISH_ABORT", "FINISH_LENGTH", "FINISH_MATCHED_TOKEN")}
     module("sglang.srt.managers.schedule_batch", Req=object, ScheduleBatch=object, **finishes)
+    module("sglang.srt.managers.scheduler", Scheduler=Scheduler)
     importlib.import_module("sglang.srt.plugins").load_plugins()
+
+
+class Scheduler:
+    def init_beam_coordinator(self):
+        self.beam_coordinator = Engine(model_of(0)).coordinator
 
 
 class Engine:
@@ -273,13 +279,13 @@ def test_catalogues_are_read_when_the_scheduler_starts(monkeypatch):
     kept = entry.index.filter("price<2")
     monkeypatch.setattr(serving, "_registered", dict(serving._registered))
     serving.register("bigrams", entry.index, vocabulary=entry.vocabulary, filters={"few": kept})
-    Engine(model_of(0))
+    Scheduler().init_beam_coordinator()
     assert kept.info.prepared
     monkeypatch.setenv(serving.ENVIRONMENT, '{"shop": {"path": "no such file"}}')
     serving._read_environment.cache_clear()
     try:
         with pytest.raises(sidbeam.IOFailure, match="no such file"):
-            Engine(model_of(0))
+            Scheduler().init_beam_coordinator()
     finally:
         monkeypatch.delenv(serving.ENVIRONMENT)
         serving._read_environment.cache_clear()

@@ -16,7 +16,7 @@ catalogue's settings, or its text is given; lists hold ids. A request is refused
 rules are wrong, if they leave no item, or on a device where the library does not follow rules.
 
 What the hooks do, in SGLang's own terms:
-  - ``BeamCoordinator.__init__``: catalogues are opened, and their filters prepared, when the scheduler starts.
+  - ``Scheduler.init_beam_coordinator``: catalogues are opened, and their filters prepared, when the scheduler starts.
   - ``BeamCoordinator.request_beam_width``: a request of one beam that names a catalogue is refused, since SGLang would
     not search but sample, without a constraint.
   - ``BeamCoordinator.validate_and_init``: the request's arguments are read before they are made neutral, and its group
@@ -30,6 +30,7 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import importlib.util
+import sys
 from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import torch
@@ -43,6 +44,7 @@ from .serving import KEY, Catalogue, Choice, choice_of, named
 from .serving_rules import KEYS
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"
+_SCHEDULER = "sglang.srt.managers.scheduler"
 
 
 class _PutOff(NamedTuple):
@@ -98,8 +100,9 @@ class Search:
         return codes, log_probs
 
 
-def _start(original: Any, self: Any, *arguments: Any, **named_arguments: Any) -> None:
-    original(self, *arguments, **named_arguments)
+def _start(original: Callable[[Any], None], self: Any) -> None:
+    """What is wrong with the catalogues or their filters ends the scheduler now."""
+    original(self)
     for catalogue in named():
         catalogue.rules.prepare()
 
@@ -193,7 +196,6 @@ def register() -> None:
     if importlib.util.find_spec(_COORDINATOR) is None:
         raise ImportError(f"this SGLang has no {_COORDINATOR}: sidbeam.sglang constrains its beam search, of 0.5.23")
     hooks = {
-        f"{_COORDINATOR}.BeamCoordinator.__init__": _start,
         f"{_COORDINATOR}.BeamCoordinator.request_beam_width": _beam_width,
         f"{_COORDINATOR}.BeamCoordinator.validate_and_init": _admit,
         f"{_COORDINATOR}._rows_topk_logprobs": _put_off,
@@ -201,5 +203,7 @@ def register() -> None:
         f"{_COORDINATOR}.BeamCoordinator._finish_group": _finish,
         "sglang.srt.beam_search.beam_group.BeamGroup.finalize": _finalize,
     }
+    if _SCHEDULER in sys.modules:  # elsewhere SGLang would import it for this alone
+        hooks[f"{_SCHEDULER}.Scheduler.init_beam_coordinator"] = _start
     for target, hook in hooks.items():
         HookRegistry.register(target, hook, HookType.AROUND)
