@@ -7,6 +7,7 @@ import math
 import pathlib
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -176,6 +177,36 @@ def test_rows_under_rules_of_their_own(catalogue: Catalogue, seed: int) -> None:
             scores = left.log_probs(np.asarray(logits[row], np.float64), prefix, "full")
             assert [c for c in best.codes[row].tolist() if c >= 0] == sorted(scores, key=lambda c: -scores[c])[:3]
     assert len(traces) == 1
+
+
+def test_calls_run_while_the_rules_change() -> None:
+    """Each under the old rules or the new ones, whole."""
+    shop = Shop(RANDOM)
+    low = [item for item, sid in zip(shop.ids, RANDOM.sids) if sid[0] < 6]
+    lists = (low, sorted(set(shop.ids) - set(low)))
+    constraints = sidbeam_jax.ConstraintSet(shop.index, vocabulary=shop.vocabulary, exclude=low)
+    mask = jax.jit(lambda logits: constraints.mask(logits, constraints.start(len(logits))))
+    logits = jnp.tile(logits_of(RANDOM, 1), (64, 1))
+    rows = [masked(shop.left(Rules(exclude=e)), np.asarray(logits[0]), ()).tobytes() for e in lists]
+    found: set[bytes] = set()
+    done = threading.Event()
+
+    def call() -> None:
+        while not done.is_set():
+            found.update(row.tobytes() for row in np.asarray(mask(logits)))
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for turn in range(60):
+        constraints.follow(shop.index, exclude=lists[turn % 2])
+        found_now = {row.tobytes() for row in np.asarray(mask(logits))}
+        if found_now != {rows[turn % 2]}:
+            break
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert found_now == {rows[turn % 2]} and turn == 59 and found <= set(rows) and len(set(rows)) == 2
 
 
 def test_what_follow_refuses() -> None:

@@ -345,3 +345,5 @@ def test_comparison(capsys) -> None:
     print(table_of(rows))
     assert {row["model"] for row in rows} == set(KINDS) and len(rows) == 8
     assert all(row["same"] == "yes" for row in rows if row["way"] != "generate(), unconstrained")
+    ruled = compare(requests=2, beams=4, repeats=1, size="small", vocab=VOCAB, excluded=2500)
+    assert [row["same"] for row in ruled] == ["yes"] * 6

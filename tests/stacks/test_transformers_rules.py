@@ -143,6 +143,18 @@ def test_constraints_per_request(model) -> None:
     assert_beams(other.catalogue, loop[0], scores[0], expected)
 
 
+def test_constraints_have_the_tokens_of_their_catalogue(model) -> None:
+    """The end of a SID is another code where a catalogue has other codes."""
+    few = Shop(Catalogue([(1,), (1, 2), (0, 3)], [4, 4], True, [20, 30], None, 19))
+    many = Shop(Catalogue([(1,), (7, 2), (0, 3)], [9, 9], True, [20, 30], None, 19))
+    sids, inputs = SidTokens([many.index, few.index], few.vocabulary), batch([[5, 6, 7], [8, 9]])
+    ruled = sidbeam.Constraint(few.index, exclude=[101])
+    loop, scores = generate(model, inputs, 3, 2, custom_generate=SidBeamSearch(sids), which=[ruled] * 2)
+    alone = SidBeamSearch(sids_of(few.left(Rules(exclude=[101]))))
+    expected, expected_scores = generate(model, inputs, 3, 2, custom_generate=alone)
+    assert torch.equal(loop, expected) and torch.equal(scores, expected_scores) and loop.eq(19).any()
+
+
 def test_without_numbers_all_follow_the_first(model) -> None:
     """Also where another one is longer."""
     short, long = at(Catalogue([(0, 3), (1, 2)], [4, 4])), at(Catalogue([(0, 1, 1), (2, 2, 2)], [4, 4, 4]))

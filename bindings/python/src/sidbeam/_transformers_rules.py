@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import weakref
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 import torch
 from torch import Tensor
@@ -18,16 +18,16 @@ from .errors import InvalidArgument
 from .index import Constraint, ConstraintLike
 from .slot_rules import Rules, under_rules
 
-if TYPE_CHECKING:
-    from ._transformers import SidTokens
-
 Which = Optional[Sequence[Union[int, Constraint]]]
 
 
 class Followed:
-    """The constraint of each of `count` requests (None: of as many as `which` or the rules have, or one for all)."""
+    """The constraint of each of `count` requests (None: of as many as `which` or the rules have, or one for all).
 
-    def __init__(self, sids: SidTokens, which: Which, rules: Rules, count: Optional[int] = None) -> None:
+    ``sids``: a SidTokens, whose catalogues they are of.
+    """
+
+    def __init__(self, sids: Any, which: Which, rules: Rules, count: Optional[int] = None) -> None:
         self.sids = sids
         given = None if which is None else list(which)
         if count is None:

@@ -8,13 +8,13 @@ or the path of a file that holds the same, or :func:`register` in the engine's o
 ``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with settings of its own. It gives names,
 never paths: it must not open files of the server.
 
-    path      index file
-    offsets   token of each level's code 0; or one number for all levels
-    maps      or, per level, the tokens of its codes in their order, -1 where no SID has the code
-    begin     token after which a SID begins, anywhere; without it the first generated token begins the SID
-    end       token that ends the output of a request; sidbeam.vllm forces it and needs one
-    default   true: for requests that name none
-    filters   named filters, {"cheap": "price<20 and in_stock"}; see sidbeam/filter.h for the grammar
+    path        index file
+    offsets     token of each level's code 0; or one number for all levels
+    maps        or, per level, the tokens of its codes in their order, -1 where no SID has the code
+    begin       token after which a SID begins, anywhere; without it the first generated token begins the SID
+    end         token that ends the output of a request; sidbeam.vllm forces it and needs one
+    default     true: for requests that name none
+    filters     named filters, {"cheap": "price<20 and in_stock"}; see sidbeam/filter.h for the grammar
     max_listed  most ids of a list of a request (10000); 0: requests list none
     max_where   most bytes of a request's own filter (4096); 0: requests have named ones alone
 

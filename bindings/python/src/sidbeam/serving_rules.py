@@ -6,7 +6,9 @@ as the operator allows.
     sidbeam_exclude   ids of items that must not come
     sidbeam_allow     ids of the items that alone may come; [] lets none come
 
-Ids that no item has are ignored; how many those were is logged at debug. SPDX-License-Identifier: Apache-2.0
+Ids that no item has are ignored; how many those were is logged at debug. Named filters are prepared when the engine
+starts; a text that is new costs it a derivation (sidbeam/filter.h), and the last 32 of a catalogue are kept.
+SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
