@@ -270,6 +270,21 @@ def test_variable_length_under_rules():
             assert {tokens for tokens, _ in results} == token_sids("variable", kept)
 
 
+def test_devices_without_rules(monkeypatch):
+    """What the library refuses there is the request's error."""
+    import sidbeam
+    import sidbeam.sglang
+
+    def refuse(*arguments):
+        raise sidbeam.Unsupported("config.constraints[0] has rules, expected none on CUDA")
+
+    monkeypatch.setattr(sidbeam.sglang, "Search", refuse)
+    engine = Engine(model_of(0))
+    error = engine.admit("r", [1], 2, {"sidbeam": "bigrams", "sidbeam_filter": "cheap"})
+    assert error.startswith("config.constraints[0] has rules, expected none on CUDA")
+    assert engine.coordinator._num_live_groups == 0
+
+
 def test_catalogues_are_read_when_the_scheduler_starts(monkeypatch):
     """So that what is wrong with a named filter is an error then, and not of a request."""
     import sidbeam
