@@ -1,47 +1,73 @@
 """Ways to keep generate() of transformers inside a catalogue, in one run: their beams and their time.
 
     python tests/stacks/compare_transformers.py --requests 8 --beams 20
+    python tests/stacks/compare_transformers.py --excluded 2000
 
 Small models with random weights, a real catalogue and real histories as prompts (made up ones where ../shared/data is
-absent). Times are medians of whole calls, taken in turns. SPDX-License-Identifier: Apache-2.0"""
+absent). Times are medians of whole calls, taken in turns. With --excluded each request excludes so many items of its
+own, and a call has to take them in: a trie of the items that are left, or exclude=.
+SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
 import argparse
 import statistics
 import time
-from typing import Any
+from typing import Any, Callable
 
+import numpy as np
 import torch
 import transformers
 
-import sidbeam
 from models import allowed_tokens_fn, batch, histories, model_of, prompt_length, real
+from rules_cases import Rules, Shop
 from sidbeam.transformers import SidBeamSearch, SidLogitsProcessor, SidTokens
 
 CLOSE = 1e-5  # scores nearer than this, float32's rounding over three levels, may come in either order
 
 
-def ways_of(model: Any, inputs: dict[str, Any], sids: SidTokens) -> dict[str, dict[str, Any]]:
+Ways = dict[str, Callable[[], dict[str, Any]]]
+
+
+def ways_of(model: Any, inputs: dict[str, Any], sids: SidTokens) -> Ways:
     """Arguments of generate(); the first that constrains is what the others are compared with."""
     prompt = prompt_length(model, inputs)
-    return {
+    ways = {
         "prefix_allowed_tokens_fn": {"prefix_allowed_tokens_fn": allowed_tokens_fn(real()[0], prompt)},
         "SidLogitsProcessor": {"logits_processor": [SidLogitsProcessor(sids, prompt)]},
         "SidBeamSearch": {"custom_generate": SidBeamSearch(sids)},
         "generate(), unconstrained": {},
     }
+    return {way: lambda options=options: options for way, options in ways.items()}
 
 
-def compare(requests: int, beams: int, repeats: int, size: str, vocab: int) -> list[dict[str, Any]]:
+def ways_under_rules(model: Any, inputs: dict[str, Any], sids: SidTokens, shop: Shop, lists: list[list[int]]) -> Ways:
+    """The same, made anew for each call. A trie is of the items that are left, whose choice is not timed."""
+    prompt, search = prompt_length(model, inputs), SidBeamSearch(sids)
+    left = [shop.left(Rules(exclude=listed)) for listed in lists]
+
+    def tries() -> dict[str, Any]:
+        functions = [allowed_tokens_fn(catalogue, prompt) for catalogue in left]
+        return {"prefix_allowed_tokens_fn": lambda request, ids: functions[request](request, ids)}
+
+    return {
+        "prefix_allowed_tokens_fn": tries,
+        "SidLogitsProcessor": lambda: {"logits_processor": [SidLogitsProcessor(sids, prompt, exclude=lists)]},
+        "SidBeamSearch": lambda: {"custom_generate": search, "exclude": lists},
+    }
+
+
+def compare(requests: int, beams: int, repeats: int, size: str, vocab: int, excluded: int = 0) -> list[dict[str, Any]]:
     catalogue, name = real()
-    index = sidbeam.Index.build(catalogue.sids, codes=catalogue.codes)
-    sids = SidTokens(index, sidbeam.Vocabulary(catalogue.offsets))
+    shop, rng = Shop(catalogue), np.random.default_rng(0)
+    index, sids = shop.index, SidTokens(shop.index, shop.vocabulary)
     inputs = batch(histories(catalogue, requests))
+    lists = [rng.permutation(shop.ids)[:excluded].tolist() for _ in range(requests)]
     rows = []
     for kind in ("decoder", "encoder-decoder"):
         model = model_of(kind, vocab, size)
-        ways = ways_of(model, inputs, sids)
+        given = (model, inputs, sids)
+        ways = ways_under_rules(*given, shop, lists) if excluded else ways_of(*given)
         common = dict(num_beams=beams, num_return_sequences=beams, max_new_tokens=3, do_sample=False)
         common |= dict(return_dict_in_generate=True, output_scores=True)
         times: dict[str, list[float]] = {way: [] for way in ways}
@@ -49,7 +75,7 @@ def compare(requests: int, beams: int, repeats: int, size: str, vocab: int) -> l
         for _ in range(repeats + 1):  # the first is a warm-up
             for way, options in ways.items():
                 begin = time.perf_counter()
-                results[way] = model.generate(**inputs, **common, **options)
+                results[way] = model.generate(**inputs, **common, **options())
                 times[way].append(1e3 * (time.perf_counter() - begin))
         first = next(iter(ways))
         for way, out in results.items():
@@ -92,6 +118,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--size", choices=["small", "larger"], default="larger")
     parser.add_argument("--vocab", type=int, default=32000)
+    parser.add_argument("--excluded", type=int, default=0)
     print(table_of(compare(**vars(parser.parse_args()))))
 
 

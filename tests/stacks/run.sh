@@ -91,6 +91,7 @@ stack torch torch torch
 stack transformers transformers torch transformers
 stack transformers_fields transformers torch transformers
 stack transformers_sampling transformers torch transformers
+stack transformers_rules transformers torch transformers
 stack train torch torch transformers
 stack align torch torch
 stack align_draft torch torch transformers
@@ -101,6 +102,7 @@ stack runner transformers torch transformers
 stack peft peft torch transformers peft
 stack jax jax jax
 stack vllm vllm torch transformers vllm
+stack vllm_rules vllm torch transformers vllm
 stack sglang sglang torch sglang
 printf 'passed: %d, failed: %d\n' "$passed" "$failed"
 [ "$failed" = 0 ]

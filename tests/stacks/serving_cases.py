@@ -7,7 +7,7 @@ import pathlib
 import sys
 import tomllib
 from importlib import metadata
-from typing import Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import numpy as np
 import sidbeam
@@ -40,30 +40,65 @@ OFFSETS = {
 }
 
 
+CHEAP = 3  # the price below which items are, under the name "cheap"
+
+
+def id_of(item: int) -> int:
+    return 100 + item
+
+
 def name_catalogues() -> None:
-    """Each twice: `NAME` begins with the first generated token, `NAME-tagged` after BEGIN."""
+    """Each twice: `NAME` begins with the first generated token, `NAME-tagged` after BEGIN. Item i has price i."""
     for name, sids in CATALOGUES.items():
         varies = name == "variable"
-        index = sidbeam.Index.build(sids, codes=[5] * len(OFFSETS[name]), variable_length=varies)
+        ids, attributes = [id_of(item) for item in range(len(sids))], {"price": list(range(len(sids)))}
+        shape = {"codes": [5] * len(OFFSETS[name]), "variable_length": varies}
+        index = sidbeam.Index.build(sids, ids, attributes=attributes, **shape)
         vocabulary = sidbeam.Vocabulary(OFFSETS[name], end_column=SID_END if varies else -1)
-        serving.register(name, index, vocabulary=vocabulary, end=END)
-        serving.register(f"{name}-tagged", index, vocabulary=vocabulary, begin=BEGIN, end=END)
+        settings = {"vocabulary": vocabulary, "end": END, "filters": {"cheap": f"price<{CHEAP}"}, "max_listed": 8}
+        serving.register(name, index, **settings)
+        serving.register(f"{name}-tagged", index, begin=BEGIN, **settings)
 
 
-def token_sids(name: str) -> set[tuple[int, ...]]:
-    """The SIDs as tokens, the end's too where a SID needs one."""
+def draw_rules(name: str, rng: np.random.Generator) -> tuple[dict[str, Any], set[int]]:
+    """Rules as a request's arguments, and the items that they leave."""
+    kept = set(range(len(CATALOGUES[name.removesuffix("-tagged")])))
+    pick = lambda: {item for item in kept if rng.random() < 0.5}  # noqa: E731
+    asked: dict[str, Any] = {}
+    if rng.random() < 0.4:
+        asked["sidbeam_filter"] = "cheap"
+        kept &= set(range(CHEAP))
+    if rng.random() < 0.4:
+        asked["sidbeam_where"] = "price!=1"
+        kept -= {1}
+    if rng.random() < 0.4:
+        asked["sidbeam_exclude"] = [*map(id_of, listed := pick()), 7]
+        kept -= listed
+    if rng.random() < 0.3:
+        asked["sidbeam_allow"] = [*map(id_of, listed := pick())]
+        kept &= listed
+    return asked, kept
+
+
+def token_sids(name: str, kept: Optional[set[int]] = None) -> set[tuple[int, ...]]:
+    """The SIDs as tokens, the end's too where a SID needs one; those of some items."""
     name = name.removesuffix("-tagged")
-    offsets = OFFSETS[name]
+    offsets, sids = OFFSETS[name], CATALOGUES[name]
     return {
-        tuple(o + c for o, c in zip(offsets, sid)) + (SID_END,) * (len(sid) < len(offsets)) for sid in CATALOGUES[name]
+        tuple(o + c for o, c in zip(offsets, sid)) + (SID_END,) * (len(sid) < len(offsets))
+        for item, sid in enumerate(sids)
+        if kept is None or item in kept
     }
 
 
-def allowed_after(name: Optional[str], history: Sequence[int], prompt: int) -> Optional[set[int]]:
-    """The tokens that may follow a history whose first `prompt` tokens are the prompt; None: any."""
+def allowed_after(
+    name: Optional[str], history: Sequence[int], prompt: int, kept: Optional[set[int]] = None
+) -> Optional[set[int]]:
+    """The tokens that may follow a history whose first `prompt` tokens are the prompt; None: any. `kept`: the items
+    that rules leave."""
     if name is None:
         return None
-    sids = token_sids(name)
+    sids = token_sids(name, kept)
     tagged = name.endswith("-tagged")
     if tagged and BEGIN not in history:
         return None

@@ -7,6 +7,7 @@ import math
 import pathlib
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ import jax.numpy as jnp
 import sidbeam
 from conftest import index_of, vocabulary_of
 from oracle import BIGRAM_TRAP, DUPLICATES, VARIABLE, Catalogue, beam_search, masked, random_catalogue
+from rules_cases import NOTHING, Rules, Shop
 from sidbeam import jax as sidbeam_jax
 
 RANDOM = random_catalogue(np.random.default_rng(1), 300, (12, 20, 9), offsets=(3, 15, 35))
@@ -146,6 +148,76 @@ def test_constraints_of_rows() -> None:
     best = jax.vmap(lambda x, s, w: constraints.topk(x, s, 2, which=w).codes)
     each = best(jnp.zeros((2, 2, 5)), constraints.start(2, 2), which)
     assert each.tolist() == [[[0, 3], [0, 4]], [[0, 4], [0, 3]]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_under_rules_of_their_own(catalogue: Catalogue, seed: int) -> None:
+    """As if the allowed items were all there are; under jit, and under the rules of other requests without a new
+    trace."""
+    shop, rng, traces = Shop(catalogue, seed), np.random.default_rng(seed), []
+    constraints = sidbeam_jax.ConstraintSet(shop.index, vocabulary=shop.vocabulary)
+
+    @jax.jit
+    def level(logits, codes, lengths, which):
+        traces.append(logits.shape)
+        states = constraints.prefixes(codes, lengths, which)
+        return constraints.mask(logits, states, which), constraints.topk(logits, states, 3, which=which)
+
+    prefixes, longest = prefixes_of(catalogue), len(catalogue.codes)
+    codes = jnp.array([[*prefix, *[0] * (longest - len(prefix))] for prefix in prefixes] * 4)
+    lengths = jnp.array([len(prefix) for prefix in prefixes] * 4)
+    logits, which = logits_of(catalogue, len(codes)), jnp.repeat(jnp.arange(4), len(prefixes))
+    for _ in range(3):
+        rules = [NOTHING, Rules(), shop.draw(rng), shop.draw(rng)]
+        constraints.follow(shop.index, **shop.arguments(rules))
+        found, best = jax.block_until_ready(level(logits, codes, lengths, which))
+        for row, (prefix, number) in enumerate(zip(prefixes * 4, which.tolist())):
+            left = shop.left(rules[number])
+            np.testing.assert_array_equal(found[row], masked(left, np.asarray(logits[row]), prefix))
+            scores = left.log_probs(np.asarray(logits[row], np.float64), prefix, "full")
+            assert [c for c in best.codes[row].tolist() if c >= 0] == sorted(scores, key=lambda c: -scores[c])[:3]
+    assert len(traces) == 1
+
+
+def test_calls_run_while_the_rules_change() -> None:
+    """Each under the old rules or the new ones, whole."""
+    shop = Shop(RANDOM)
+    low = [item for item, sid in zip(shop.ids, RANDOM.sids) if sid[0] < 6]
+    lists = (low, sorted(set(shop.ids) - set(low)))
+    constraints = sidbeam_jax.ConstraintSet(shop.index, vocabulary=shop.vocabulary, exclude=low)
+    mask = jax.jit(lambda logits: constraints.mask(logits, constraints.start(len(logits))))
+    logits = jnp.tile(logits_of(RANDOM, 1), (64, 1))
+    rows = [masked(shop.left(Rules(exclude=e)), np.asarray(logits[0]), ()).tobytes() for e in lists]
+    found: set[bytes] = set()
+    done = threading.Event()
+
+    def call() -> None:
+        while not done.is_set():
+            found.update(row.tobytes() for row in np.asarray(mask(logits)))
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for turn in range(60):
+        constraints.follow(shop.index, exclude=lists[turn % 2])
+        found_now = {row.tobytes() for row in np.asarray(mask(logits))}
+        if found_now != {rows[turn % 2]}:
+            break
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert found_now == {rows[turn % 2]} and turn == 59 and found <= set(rows) and len(set(rows)) == 2
+
+
+def test_what_follow_refuses() -> None:
+    constraints = set_of(BIGRAM_TRAP)
+    before = constraints.mask(jnp.zeros((1, 5)), constraints.start(1))
+    with pytest.raises(sidbeam.WrongType, match="exclude is int, expected a list of ids"):
+        constraints.follow(index_of(BIGRAM_TRAP), exclude=3)
+    np.testing.assert_array_equal(constraints.mask(jnp.zeros((1, 5)), constraints.start(1)), before)
+    constraints.close()
+    with pytest.raises(sidbeam.BadState, match="constraint set is closed"):
+        constraints.follow(index_of(BIGRAM_TRAP))
 
 
 def rows_of(catalogue: Catalogue, prefixes) -> np.ndarray:

@@ -13,7 +13,16 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from serving_cases import BEGIN, CATALOGUES, COLUMNS, OFFSETS, install_entry_points, name_catalogues, token_sids
+from serving_cases import (
+    BEGIN,
+    CATALOGUES,
+    COLUMNS,
+    OFFSETS,
+    draw_rules,
+    install_entry_points,
+    name_catalogues,
+    token_sids,
+)
 
 torch = pytest.importorskip("torch")
 if importlib.util.find_spec("sglang") is None:
@@ -51,7 +60,13 @@ def environment(tmp_path_factory):
     reason = lambda kind: lambda *a, **k: SimpleNamespace(kind=kind, given=(*a, *k.values()))  # noqa: E731
     finishes = {name: reason(name) for name in ("FINISH_ABORT", "FINISH_LENGTH", "FINISH_MATCHED_TOKEN")}
     module("sglang.srt.managers.schedule_batch", Req=object, ScheduleBatch=object, **finishes)
+    module("sglang.srt.managers.scheduler", Scheduler=Scheduler)
     importlib.import_module("sglang.srt.plugins").load_plugins()
+
+
+class Scheduler:
+    def init_beam_coordinator(self):
+        self.beam_coordinator = Engine(model_of(0)).coordinator
 
 
 class Engine:
@@ -225,6 +240,72 @@ def test_catalogues_and_free_requests_in_one_batch():
         assert_same(engine.done[number], expected)
 
 
+def test_requests_under_rules_in_one_batch():
+    """As if the items that their rules leave were all there are; beside requests without rules or a catalogue."""
+    model, rng = model_of(12), np.random.default_rng(12)
+    engine, wanted, reqs, refused = Engine(model), [], [], 0
+    for number in range(40):
+        name = FIXED[rng.integers(len(FIXED))]
+        rules, kept = draw_rules(name, rng) if rng.random() < 0.8 else ({}, None)
+        width, prompt = int(rng.integers(2, 5)), rng.integers(0, COLUMNS, rng.integers(1, 5)).tolist()
+        req = engine.admit(number, prompt, width, {"sidbeam": name, **rules}, max_new_tokens=9)
+        if kept == set():
+            assert req == f"The rules of the request leave no item of catalogue {name!r}."
+            refused += 1
+            continue
+        wanted.append(search(model, token_sids(name, kept), prompt, width, len(OFFSETS[name])))
+        reqs.append(req)
+    for first in range(0, len(reqs), 8):
+        for found, expected in zip(engine.run(reqs[first : first + 8]), wanted[first:]):
+            assert_same(found, expected)
+    assert refused and len(reqs) > 20 and engine.coordinator._num_live_groups == 0 and len(engine.free) == SLOTS
+
+
+def test_variable_length_under_rules():
+    for seed in range(6):
+        rules, kept = draw_rules("variable", np.random.default_rng(seed))
+        if kept:
+            engine = Engine(model_of(seed))
+            results = engine.run([engine.admit("r", [4], 8, {"sidbeam": "variable", **rules}, max_new_tokens=20)])[0]
+            assert {tokens for tokens, _ in results} == token_sids("variable", kept)
+
+
+def test_devices_without_rules(monkeypatch):
+    """What the library refuses there is the request's error."""
+    import sidbeam
+    import sidbeam.sglang
+
+    def refuse(*arguments):
+        raise sidbeam.Unsupported("config.constraints[0] has rules, expected none on CUDA")
+
+    monkeypatch.setattr(sidbeam.sglang, "Search", refuse)
+    engine = Engine(model_of(0))
+    error = engine.admit("r", [1], 2, {"sidbeam": "bigrams", "sidbeam_filter": "cheap"})
+    assert error.startswith("config.constraints[0] has rules, expected none on CUDA")
+    assert engine.coordinator._num_live_groups == 0
+
+
+def test_catalogues_are_read_when_the_scheduler_starts(monkeypatch):
+    """So that what is wrong with a named filter is an error then, and not of a request."""
+    import sidbeam
+    from sidbeam import serving
+
+    entry = serving.find("bigrams")
+    kept = entry.index.filter("price<2")
+    monkeypatch.setattr(serving, "_registered", dict(serving._registered))
+    serving.register("bigrams", entry.index, vocabulary=entry.vocabulary, filters={"few": kept})
+    Scheduler().init_beam_coordinator()
+    assert kept.info.prepared
+    monkeypatch.setenv(serving.ENVIRONMENT, '{"shop": {"path": "no such file"}}')
+    serving._read_environment.cache_clear()
+    try:
+        with pytest.raises(sidbeam.IOFailure, match="no such file"):
+            Scheduler().init_beam_coordinator()
+    finally:
+        monkeypatch.delenv(serving.ENVIRONMENT)
+        serving._read_environment.cache_clear()
+
+
 def test_half_precision_rows():
     """Rows are read in their own type, scores are of float32."""
     rounded = lambda history: torch.from_numpy(model_of(3)(history)).bfloat16().float().numpy()  # noqa: E731
@@ -301,6 +382,13 @@ def test_bad_rows_spoil_their_own_beams():
 def test_bad_requests_are_refused(custom, most, message):
     engine = Engine(model_of(0))
     assert message in engine.admit("r", [1], 2, {"sidbeam": custom}, most)
+    for rules, wrong in (
+        ({"sidbeam_where": "price<"}, "catalogue 'bigrams': sidbeam_where: at byte 6 (after `price<`): expected a"),
+        ({"sidbeam_filter": "dear"}, "catalogue 'bigrams': sidbeam_filter is 'dear', expected one of ['cheap']"),
+        ({"sidbeam_exclude": [1.5]}, "catalogue 'bigrams': sidbeam_exclude[0] is 1.5, expected an integer"),
+        ({"sidbeam_allow": [7] * 9}, "sidbeam_allow has 9 ids, expected at most 8 (max_listed)"),
+    ):
+        assert wrong in engine.admit("r", [1], 2, {"sidbeam": "bigrams", **rules})
     assert engine.coordinator._num_live_groups == 0
     assert "too large for the vocabulary" in engine.admit("r", [1], COLUMNS, {"sidbeam": "bigrams"})
 
@@ -312,6 +400,10 @@ def test_single_beams_are_refused():
         for custom, searches in (({"sidbeam": "bigrams"}, True), ({"sidbeam": False}, False), (None, False)):
             params = SimpleNamespace(beam_width=width, custom_params=custom)
             assert (engine.coordinator.request_beam_width(SimpleNamespace(sampling_params=params)) > 1) == searches
+        params = SimpleNamespace(beam_width=width, custom_params={"sidbeam_exclude": [100]})
+        assert engine.coordinator.request_beam_width(SimpleNamespace(sampling_params=params)) > 1
+        error = engine.admit("r", [1], width, {"sidbeam_exclude": [100]})
+        assert "sidbeam_exclude is given, expected a catalogue for it under sidbeam" in error
         error = engine.admit("r", [1], width, {"sidbeam": "bigrams"})
         assert error == "sidbeam constrains beam search: beam_width is 1, expected 2 or more."
 

@@ -315,7 +315,7 @@ FILLED.update(torch.zeros(8, 4, 1, 16), torch.zeros(8, 4, 1, 16), 0)
         ({"do_sample": True}, "do_sample is True, which is refused: this is a beam search; SidSampler draws"),
         ({"cache_implementation": "static"}, "cache_implementation is 'static', which is refused: the cache has to be"),
         ({"past_key_values": FILLED}, "past_key_values is filled or static, expected an empty, dynamic cache"),
-        ({"which": [0]}, r"which is \[0\], expected a number for each of 2 requests"),
+        ({"which": [0]}, r"which is \[0\], expected a number or a Constraint for each of 2 requests"),
         ({"which": [1, 0]}, r"which is \[1, 0\], expected a number below 1"),
     ],
     ids=lambda value: str(value)[:24],
@@ -345,3 +345,5 @@ def test_comparison(capsys) -> None:
     print(table_of(rows))
     assert {row["model"] for row in rows} == set(KINDS) and len(rows) == 8
     assert all(row["same"] == "yes" for row in rows if row["way"] != "generate(), unconstrained")
+    ruled = compare(requests=2, beams=4, repeats=1, size="small", vocab=VOCAB, excluded=2500)
+    assert [row["same"] for row in ruled] == ["yes"] * 6

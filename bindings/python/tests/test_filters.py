@@ -159,6 +159,7 @@ MASKS: dict[str, Callable[[sidbeam.Index], Any]] = {
     "list": lambda i: mask_of(i).tolist(),
     "pandas": lambda i: library("pandas").Series(mask_of(i), index=np.arange(i.info.items)[::-1]),
     "pandas with nulls": lambda i: with_nulls(i, lambda m: library("pandas").Series(m, dtype="boolean")),
+    "pandas of Arrow": lambda i: with_nulls(i, lambda m: library("pandas").Series(m, dtype="bool[pyarrow]")),
     "polars": lambda i: library("polars").Series(mask_of(i)),
     "polars with nulls": lambda i: with_nulls(i, library("polars").Series),
     "arrow": lambda i: library("pyarrow").array(mask_of(i)),
@@ -213,6 +214,9 @@ def test_ids_that_are_texts() -> None:
 def test_ids_without_sign() -> None:
     index = sidbeam.Index.build([(0,), (1,)], np.array([2**64 - 1, 5], np.uint64), codes=2)
     assert index.filter(ids=[2**64 - 1]).rows().tolist() == [0]
+    assert index.filter(ids=[5, 2**64 - 1, 2**64 - 2]).unknown == 1
+    with pytest.raises(sidbeam.InvalidArgument, match=r"ids\[1\] is 18446744073709551616, out of the range of uint64"):
+        index.filter(ids=[5, 2**64])
     with pytest.raises(sidbeam.InvalidArgument, match=r"ids\[0\] is -1, out of the range of uint64|ids has values out"):
         index.filter(ids=[-1])
 

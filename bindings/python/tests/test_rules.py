@@ -158,8 +158,14 @@ def test_rows_of_a_constraint_set_under_rules_of_their_own(catalogue: Catalogue,
     rng = np.random.default_rng(seed)
     shop = Shop(catalogue, seed)
     drawn = [draw_rules(shop, rng) for _ in range(3)]
-    ruled = [sidbeam.Constraint(shop.index, **rules._asdict()) for rules, _ in drawn]
-    constraints = sidbeam.ConstraintSet(ruled, vocabulary=vocabulary_of(catalogue))
+    vocabulary = vocabulary_of(catalogue)
+    if seed % 2:
+        ruled = [sidbeam.Constraint(shop.index, **rules._asdict()) for rules, _ in drawn]
+        constraints = sidbeam.ConstraintSet(ruled, vocabulary=vocabulary)
+    else:
+        filters, excluded, allowed_lists = (list(each) for each in zip(*(rules for rules, _ in drawn)))
+        rules = {"filter": filters, "exclude": excluded, "allow": allowed_lists}
+        constraints = sidbeam.ConstraintSet(shop.index, **rules, vocabulary=vocabulary)
     which = np.repeat(np.arange(3, dtype=np.int32), 2)
     prefixes = [(), shop.sids[int(rng.integers(0, len(shop.sids)))][:1]] * 3
     words = constraints.bitmask(constraints.prefixes(prefixes, which=which), which=which)
@@ -170,6 +176,29 @@ def test_rows_of_a_constraint_set_under_rules_of_their_own(catalogue: Catalogue,
         level = len(prefix)
         valid = {catalogue.column(level, code) for code in left.children(prefix)} if left.sids else set()
         assert set(np.flatnonzero(bits[i]).tolist()) == valid
+
+
+def codes_of_roots(constraints: sidbeam.ConstraintSet, count: int) -> list[list[int]]:
+    """The codes that each constraint of a set lets a SID begin with."""
+    words = constraints.bitmask(np.zeros(count, np.int64), which=np.arange(count, dtype=np.int32))
+    return [[code for code in range(3) if word >> code & 1] for word in words.ravel().tolist()]
+
+
+def test_rules_of_the_constraints_of_a_set(small: sidbeam.Index) -> None:
+    other, made = sidbeam.Index.build([(1, 2), (2, 1)], [13, 21], codes=3), sidbeam.ConstraintSet
+    of_each = {"exclude": [[15], np.array([10, 11, 12]), None], "filter": [None, None, small.filter(ids=[15])]}
+    assert codes_of_roots(made(small, **of_each), 3) == [[0, 1], [1, 2], [2]]
+    assert codes_of_roots(made([small, other], exclude=[13, 14]), 2) == [[0, 2], [2]]
+    assert codes_of_roots(made([small, other], allow=[[], None]), 2) == [[], [1, 2]]
+    assert codes_of_roots(made(small, allow=[13]), 1) == [[1]]
+    with pytest.raises(sidbeam.InvalidArgument, match=r"exclude has shape \(2,\), expected \(3,\)"):
+        made(small, exclude=[[1], [2]], allow=[[1], [2], [3]])
+    with pytest.raises(sidbeam.InvalidArgument, match=r"allow has shape \(1,\), expected \(2,\)"):
+        made([small, other], allow=[[1]])
+    with pytest.raises(sidbeam.WrongType, match="constraint is None, expected an Index or a Constraint"):
+        made([None, small], exclude=[1])  # type: ignore[list-item]
+    with pytest.raises(sidbeam.WrongType, match="filter is str, expected a Filter"):
+        made(small, filter="price<3")
 
 
 SIDS, IDS = [(0, 0), (0, 0), (0, 1), (1, 0), (1, 1), (2, 2)], [10, 11, 12, 13, 14, 15]

@@ -20,6 +20,7 @@ from . import forks
 from . import torch as ops
 from ._transformers_fields import check_arguments
 from ._transformers_outputs import Outputs
+from ._transformers_rules import Followed
 from .arrays import stream_of
 from .constraint_set import ConstraintSet
 from .enums import Mode
@@ -34,7 +35,7 @@ _SESSIONS = 8  # sessions that a loop keeps for later calls
 class SidTokens:
     """Catalogues in the vocabulary of a model: which token is which code of which level.
 
-    - ``constraints``: an index, or several that requests choose among by number (``which``).
+    - ``constraints``: an index, or several that requests choose among by number (``which``); held.
     - ``vocabulary``: code t of level l is token ``offsets[l] + t``, or ``maps[l][t]``; the end, where lengths vary, is
       token ``end_column``. No token may stand for two codes of a level; -1 in a map is a code without a token.
     - ``device``: where the model's logits are, "cpu" or "cuda".
@@ -47,8 +48,8 @@ class SidTokens:
         *,
         device: Any = None,
     ) -> None:
-        several = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
-        self.constraints = [constraint_of(c) for c in several]
+        self.given = [constraints] if isinstance(constraints, (Index, Constraint)) else list(constraints)
+        self.constraints = [constraint_of(c) for c in self.given]
         self.vocabulary = vocabulary
         self.device = torch.device(device or "cpu")
         self.set = ConstraintSet(self.constraints, vocabulary=vocabulary, device=device)
@@ -108,27 +109,18 @@ class SidTokens:
 
     def states(self, tokens: Tensor, which: Optional[Tensor] = None) -> Tensor:
         """States int64 ``[n]`` after the tokens ``[n, any]`` of a SID; -1 where no SID begins with them."""
+        return self._states(self.handle, tokens, which)
+
+    def _states(self, handle: int, tokens: Tensor, which: Optional[Tensor]) -> Tensor:
+        """By a set of these catalogues' constraints."""
         lengths = torch.full((len(tokens),), tokens.shape[1], dtype=torch.int32, device=self.device)
-        return ops.prefixes(self.handle, self._code_matrix(tokens), lengths, which)
+        return ops.prefixes(handle, self._code_matrix(tokens), lengths, which)
 
     def tokens(self, level: int, codes: Tensor, which: Optional[Tensor] = None, dead: int = -1) -> Tensor:
         """Tokens int64 ``[n, m]`` of codes ``[n, m]`` of a level, ``dead`` where the code is -1; ``which`` ``[n]``."""
         of_level = self._tokens[:, level][0 if which is None else which.long()]
         found = of_level.expand(len(codes), -1).gather(1, codes.long().clamp(min=0))
         return torch.where(codes < 0, dead, found)
-
-    def which_of(self, which: Optional[Sequence[int]], rows: int) -> Optional[Tensor]:
-        """The constraint of each of ``rows`` sequences, from that of each request."""
-        if which is None:
-            return None
-        chosen = torch.as_tensor(which, dtype=torch.int32, device=self.device)
-        if (
-            len(chosen) == 0
-            or rows % len(chosen)
-            or not 0 <= int(chosen.min()) <= int(chosen.max()) < len(self.constraints)
-        ):
-            raise InvalidArgument(f"which is {which}, expected a number below {len(self.constraints)} for each request")
-        return chosen.repeat_interleave(rows // len(chosen))
 
 
 class SessionKey(NamedTuple):
@@ -177,7 +169,7 @@ class Prompts(NamedTuple):
     """What a call of generate() is about."""
 
     ids: Tensor  #: int64 [requests, length]
-    which: Optional[Sequence[int]]  #: constraint of each request
+    followed: Followed  #: by each request
     pad: int  #: token of dead beams
 
 
@@ -198,17 +190,13 @@ class Pass:
         self.sids, self.session, self.model, self.pad, self.outputs = sids, session, model, prompts.pad, outputs
         self.searches = mode == Mode.SEARCH
         self.width = width = session.width
-        which = prompts.which
+        self.followed = prompts.followed
         self.requests, self.prompt_length = prompts.ids.shape
         self.before: Any = processors
         self.behind: Any = ()
         if self.searches:
             self.before, self.behind = _around_the_mask(processors)
-        if which is not None and len(which) != self.requests:
-            raise InvalidArgument(f"which is {which}, expected a number for each of {self.requests} requests")
-        self.which = self.sids.which_of(which, self.requests)
-        chosen = None if which is None else [self.sids.constraints[w] for w in which]
-        self.session.start(constraints=chosen, stream=stream_of(self.sids._tokens), **start)
+        self.session.start(constraints=self.followed.constraints, stream=stream_of(self.sids._tokens), **start)
         self.beams = ops.beams(self.session)
         self.every = torch.arange(width, device=self.sids.device)
         self.first = width * torch.arange(self.requests, device=self.sids.device)[:, None]
@@ -262,7 +250,7 @@ class Pass:
         self.rows = self.rows.gather(1, parents[:, :, None].expand_as(self.rows))
         self.rows[:, :, level] = places.int().masked_fill(codes < 0, -1)
         self.sequences = self.sequences.gather(1, parents[:, :, None].expand_as(self.sequences))
-        self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, codes, self.which, self.pad)
+        self.sequences[:, :, self.prompt_length + level] = self.sids.tokens(level, codes, self.followed.which, self.pad)
         self.lengths = self.lengths.gather(1, parents) + (codes >= 0)
         return places.flatten()
 
@@ -283,9 +271,7 @@ class Pass:
         """A copy of rows, one per beam, in which tokens that continue no SID are -inf."""
         rows = rows.clone(memory_format=torch.contiguous_format)
         states = self.beams.states.flatten()
-        every = len(rows) // self.requests
-        which = None if self.which is None else self.which.repeat_interleave(every)
-        ops.mask_(self.sids.handle, rows, torch.zeros_like(states) if level == 0 else states, which)
+        self.followed.mask_(rows, torch.zeros_like(states) if level == 0 else states)
         return rows
 
     def _scores(self, level: int, logits: Tensor) -> Tensor:

@@ -53,7 +53,7 @@ _OF_DRAWS = no_effect("generate() applies it to draws alone")
 _OF_STATIC = no_effect("for static caches, which are refused")
 _COMPILED = no_effect("generate() compiles with static caches alone, which are refused")
 _GROUPS = "a search over SIDs has no groups; SidSampler draws varied SIDs"
-_FORCED = "a search over SIDs takes no other constraint; put the SIDs that are wanted into an index of their own"
+_FORCED = "a search over SIDs takes no other constraint; allow=[..] of generate() names the items that may come"
 _GREEDY = "it is for greedy decoding; leave it out"
 _TOKENIZER = "generate() gives a loop of the caller's no tokenizer"
 

@@ -25,12 +25,13 @@ from .arrays import (
     stream_number,
     summary,
 )
-from .checks import entries, flag, instance, size_of
+from .checks import flag, instance, size_of
 from .enums import DType, Normalization, member
 from .errors import InvalidArgument
 from .handle import Handle
-from .index import Constraint, ConstraintLike, Index, constraint_of
+from .index import ConstraintLike, constraint_of
 from .runtime import Runtime, runtime_or
+from .slot_rules import Rules, of_a_set
 from .vocabulary import Vocabulary, native_vocabulary
 
 
@@ -64,6 +65,10 @@ class ConstraintSet(Handle):
     States are int64: -1 dead, 0 the beginning; where a state is dead no code is valid. Indexes need "trie". On CUDA
     (``device="cuda"``) all arrays, outputs too, are in the device's memory, and calls enqueue on ``stream`` without
     waiting.
+
+    ``filter``, ``exclude``, ``allow``: rules, as of :class:`Constraint`. Each is for all constraints, or a list of one
+    per constraint; a single index with such lists is as many constraints: ``ConstraintSet(index, exclude=[seen_by_a,
+    seen_by_b])`` and ``which=[0, 1]`` for a row of each user.
     """
 
     __slots__ = ("_device", "columns")
@@ -72,13 +77,14 @@ class ConstraintSet(Handle):
         self,
         constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
         *,
+        filter: Any = None,
+        exclude: Any = None,
+        allow: Any = None,
         vocabulary: Optional[Vocabulary] = None,
         device: Any = None,
         runtime: Optional[Runtime] = None,
     ) -> None:
-        one = isinstance(constraints, (Index, Constraint))
-        several = [constraints] if one else entries(constraints, "constraints", "indexes")
-        held = [constraint_of(c) for c in several]
+        held = [constraint_of(c) for c in of_a_set(constraints, Rules(filter, exclude, allow))]
         if not held:
             raise InvalidArgument("constraints is empty, expected at least one")
         levels = max(c.info.levels for c in held)

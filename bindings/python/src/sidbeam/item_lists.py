@@ -53,6 +53,10 @@ def native_list(items: Any, id_type: IdType, name: str) -> NativeList:
     ids = _listed(items, name, "ids, or ItemRows")
     if id_type == IdType.STRING:
         return (_native.SIDBEAM_ITEMS_BY_ID, None, *catalogue.named_ids(ids, name))
-    if isinstance(ids, (list, tuple)) and ids and isinstance(ids[0], (str, bytes)):
-        raise InvalidArgument(f"{name} are text, expected integers, as the ids of this index are")
+    if isinstance(ids, (list, tuple)):
+        if ids and isinstance(ids[0], (str, bytes)):
+            raise InvalidArgument(f"{name} are text, expected integers, as the ids of this index are")
+        array = catalogue.column(ids, name)
+        # NumPy makes floats of integers on both sides of 2^63.
+        ids = np.array(ids, object) if array.dtype.kind == "f" and set(map(type, ids)) == {int} else array
     return _native.SIDBEAM_ITEMS_BY_ID, catalogue.integer_ids(ids, id_type, name), None, None

@@ -7,8 +7,15 @@
     def level(logits, states):
         return constraints.topk(logits, states, 8)           # codes, log_probs, states
 
-All of its methods may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of its
-word, since JAX has no int64 by default: (-1, -1) is dead, (0, 0) the beginning. TPUs cannot call a library;
+Rules (:class:`sidbeam.Constraint`) are those of the set; :meth:`ConstraintSet.follow` gives it those of the next
+requests, and compiled programs stay:
+
+    constraints = sidbeam.jax.ConstraintSet(index, exclude=[seen_by_a, seen_by_b])
+    level(logits, states)                                    # topk(.., which=jnp.array([0, 1])): a row of each user
+    constraints.follow(index, exclude=[seen_by_c, seen_by_d])
+
+All methods that take arrays may be jitted and vmapped; leading dimensions are free. A state is the two int32 halves of
+its word, since JAX has no int64 by default: (-1, -1) is dead, (0, 0) the beginning. TPUs cannot call a library;
 :meth:`sidbeam.Index.static_arrays` is for them.
 
 The handlers are compiled against the headers of the installed jaxlib when the first set is made, into
@@ -108,20 +115,52 @@ class ConstraintSet:
     Keep it open as long as programs that were compiled with it may run: a call after :meth:`close` is an error.
 
     ``which`` int32, of the shape of the states: the constraint that each follows; None: all follow the first.
+    ``filter``, ``exclude``, ``allow``: rules for all constraints, or a list of one per constraint.
     """
 
     def __init__(
         self,
         constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
         *,
+        filter: Any = None,
+        exclude: Any = None,
+        allow: Any = None,
         vocabulary: Optional[Vocabulary] = None,
         device: Any = None,
     ) -> None:
         library = _library()
-        self._set = constraint_set.ConstraintSet(constraints, vocabulary=vocabulary, device=device)
-        self.columns = self._set.columns  #: least number of columns of a logits row
+        self._settings = {"vocabulary": vocabulary, "device": device}
+        rules = {"filter": filter, "exclude": exclude, "allow": allow}
+        self._set = constraint_set.ConstraintSet(constraints, **rules, **self._settings)
         self._number = next(_numbers)
         library.sidbeam_jax_put(self._number, _native.set_address(self._set._handle))
+
+    @property
+    def columns(self) -> int:
+        """Least number of columns of a logits row."""
+        return self._set.columns
+
+    def follow(
+        self,
+        constraints: Union[ConstraintLike, Sequence[ConstraintLike]],
+        *,
+        filter: Any = None,
+        exclude: Any = None,
+        allow: Any = None,
+    ) -> None:
+        """Makes these the constraints of the set, in programs too that were compiled before, so that the rules of the
+        next requests cost no compilation.
+
+        A call that JAX has dispatched and not run yet follows the old or the new ones: wait for its results first
+        (``jax.block_until_ready``). States of an index stay valid. On an error the set is as it was.
+        """
+        if self._set.closed:
+            raise BadState("constraint set is closed")
+        rules = {"filter": filter, "exclude": exclude, "allow": allow}
+        made, old = constraint_set.ConstraintSet(constraints, **rules, **self._settings), self._set
+        _library().sidbeam_jax_put(self._number, _native.set_address(made._handle))  # once no call is inside
+        self._set = made
+        old.close()
 
     def close(self) -> None:
         """Returns once no call is inside; closing again does nothing."""

@@ -183,6 +183,7 @@ SIDBEAM_HANDLERS(prefixes, SIDBEAM_NUMBER("set") SIDBEAM_IN SIDBEAM_IN SIDBEAM_I
 
 extern "C" {
 
+// Returns once no call is inside the set that the number had.
 void sidbeam_jax_put(int64_t number, sidbeam_constraint_set* set) {
   const std::unique_lock lock(mutex);
   sets[number] = set;

@@ -70,7 +70,7 @@ def _booleans(mask: Any) -> np.ndarray:
     if library == "polars" and dtype == "Boolean":
         mask = mask.fill_null(False).to_numpy()
     elif library == "pandas" and dtype in ("boolean", "bool[pyarrow]"):
-        mask = mask.to_numpy(dtype=bool, na_value=False)
+        mask = mask.fillna(False).to_numpy(dtype=bool)
     elif not isinstance(mask, np.ndarray) and hasattr(mask, "__dlpack__") and not hasattr(mask, "to_numpy"):
         mask = from_dlpack(mask, "mask")
     array = plain_array(mask, "mask")

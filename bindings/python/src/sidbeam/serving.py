@@ -8,14 +8,18 @@ or the path of a file that holds the same, or :func:`register` in the engine's o
 ``{"sidbeam": "shop"}``, or ``{"sidbeam": {"index": "shop", "begin": 998}}`` with settings of its own. It gives names,
 never paths: it must not open files of the server.
 
-    path      index file
-    offsets   token of each level's code 0; or one number for all levels
-    maps      or, per level, the tokens of its codes in their order, -1 where no SID has the code
-    begin     token after which a SID begins, anywhere; without it the first generated token begins the SID
-    end       token that ends the output of a request; sidbeam.vllm forces it and needs one
-    default   true: for requests that name none
+    path        index file
+    offsets     token of each level's code 0; or one number for all levels
+    maps        or, per level, the tokens of its codes in their order, -1 where no SID has the code
+    begin       token after which a SID begins, anywhere; without it the first generated token begins the SID
+    end         token that ends the output of a request; sidbeam.vllm forces it and needs one
+    default     true: for requests that name none
+    filters     named filters, {"cheap": "price<20 and in_stock"}; see sidbeam/filter.h for the grammar
+    max_listed  most ids of a list of a request (10000); 0: requests list none
+    max_where   most bytes of a request's own filter (4096); 0: requests have named ones alone
 
-SPDX-License-Identifier: Apache-2.0
+What may come to one request: :mod:`sidbeam.serving_rules`, ``{"sidbeam": "shop", "sidbeam_filter": "cheap",
+"sidbeam_exclude": [17, 4]}``. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -24,13 +28,16 @@ import dataclasses
 import functools
 import json
 import os
-from typing import Any, Mapping, Optional
+from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
+from .constraint import Constraint
 from .constraint_set import ConstraintSet
 from .errors import InvalidArgument
+from .filters import Filter
 from .index import Index
+from .serving_rules import MAX_LISTED, MAX_WHERE, CatalogueRules, RequestRules, given_keys
 from .vocabulary import Vocabulary
 
 ENVIRONMENT = "SIDBEAM_CATALOGUES"
@@ -44,6 +51,7 @@ class Catalogue:
     name: str
     index: Index
     vocabulary: Vocabulary
+    rules: CatalogueRules
     begin: Optional[int] = None
     end: Optional[int] = None
     _sets: dict[str, ConstraintSet] = dataclasses.field(default_factory=dict, repr=False)
@@ -56,6 +64,12 @@ class Catalogue:
         if device not in self._sets:
             self._sets[device] = ConstraintSet(self.index, vocabulary=self.vocabulary, device=device)
         return self._sets[device]
+
+    def constraints_under(self, rules: Sequence[Constraint], device: str) -> ConstraintSet:
+        """A set of the constraints of requests; none: of the catalogue's own."""
+        if not rules:
+            return self.constraints(device)
+        return ConstraintSet(rules, vocabulary=self.vocabulary, device=device)
 
     @functools.cached_property
     def codes(self) -> np.ndarray:
@@ -100,11 +114,16 @@ class Catalogue:
 
 @dataclasses.dataclass(frozen=True)
 class Choice:
-    """What a request asks for: a catalogue, and its own begin and end where it gives them."""
+    """What a request asks for: a catalogue, its own begin and end where it gives them, and its rules."""
 
     catalogue: Catalogue
     begin: Optional[int]
     end: Optional[int]
+    rules: Optional[RequestRules] = None
+
+    def constraint(self) -> Optional[Constraint]:
+        """That of the request's rules; None: it has none."""
+        return None if self.rules is None else self.catalogue.rules.constraint(self.rules)
 
 
 _registered: dict[str, Catalogue] = {}
@@ -119,9 +138,13 @@ def register(
     begin: Optional[int] = None,
     end: Optional[int] = None,
     default: bool = False,
+    filters: Optional[Mapping[str, Union[str, Filter]]] = None,
+    max_listed: int = MAX_LISTED,
+    max_where: int = MAX_WHERE,
 ) -> Catalogue:
     """Names a catalogue in this process; later requests get it in place of an older one of that name."""
-    catalogue = Catalogue(name, index, vocabulary or Vocabulary(), begin, end)
+    rules = CatalogueRules(name, index, filters, max_listed, max_where)
+    catalogue = Catalogue(name, index, vocabulary or Vocabulary(), rules, begin, end)
     catalogue.check()
     _registered[name] = catalogue
     if default:
@@ -150,6 +173,8 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
         _read_environment()
         wanted = _default[0] if _default else False
     if wanted is False:
+        for key in given_keys(arguments):
+            raise InvalidArgument(f"{key} is given, expected a catalogue for it under {KEY}")
         return None
     if isinstance(wanted, str):
         wanted = {"index": wanted}
@@ -165,7 +190,7 @@ def choice_of(arguments: Optional[Mapping[str, Any]]) -> Optional[Choice]:
     for name, token in tokens.items():
         if token is not None and (isinstance(token, bool) or not isinstance(token, int) or not 0 <= token < 2**31):
             raise InvalidArgument(f"{KEY}: {name} is {token!r}, expected a token or null")
-    chosen = Choice(catalogue, **tokens)
+    chosen = Choice(catalogue, **tokens, rules=catalogue.rules.read(arguments or {}))
     if tokens != {"begin": catalogue.begin, "end": catalogue.end}:
         dataclasses.replace(catalogue, **tokens).check()
     return chosen
@@ -196,7 +221,7 @@ def _read_environment() -> None:
 
 
 _SHAPE = '{"name": {"path": "shop.sidx", "offsets": [..]}}'
-_SETTINGS = "path, offsets, maps, end_column, begin, end and default"
+_SETTINGS = "path, offsets, maps, end_column, begin, end, default, filters, max_listed and max_where"
 
 
 def _kind_of(value: Any) -> str:
@@ -205,12 +230,20 @@ def _kind_of(value: Any) -> str:
 
 def _open(name: str, entry: dict[str, Any]) -> None:
     path, default = entry.pop("path", None), entry.pop("default", False)
-    begin, end = entry.pop("begin", None), entry.pop("end", None)
     settings = (entry.pop("offsets", None), entry.pop("maps", None), entry.pop("end_column", -1))
+    of_requests = {key: entry.pop(key) for key in ("begin", "end", *_OF_RULES) if key in entry}
     if not isinstance(path, str):
         raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has path {path!r}, expected that of an index")
     if entry:
         raise InvalidArgument(f"{ENVIRONMENT}: {name!r} has {sorted(entry)}, expected {_SETTINGS}")
     vocabulary = Vocabulary(*settings)
-    if name not in _registered:
-        register(name, Index.open(path), vocabulary=vocabulary, begin=begin, end=end, default=default and not _default)
+    if name in _registered:
+        return
+    try:
+        default = default and not _default
+        register(name, Index.open(path), vocabulary=vocabulary, default=default, **of_requests)
+    except InvalidArgument as error:
+        raise InvalidArgument(f"{ENVIRONMENT}: {error.message}") from error
+
+
+_OF_RULES = ("filters", "max_listed", "max_where")

@@ -10,7 +10,13 @@ SGLang's own. A search ends with its SID, whatever ``max_new_tokens`` beyond it.
 dead ones (score -inf), since SGLang ends a search whose frontier is not full, and are no results; a search without any
 result is aborted, with a message that says so.
 
+Rules (:mod:`sidbeam.serving_rules`) say which items may come to a request: ``"custom_params": {"sidbeam": "shop",
+"sidbeam_filter": "cheap", "sidbeam_where": "region=us", "sidbeam_exclude": [17, 4]}``. A filter is named in the
+catalogue's settings, or its text is given; lists hold ids. A request is refused when it comes (400 over HTTP) if its
+rules are wrong, if they leave no item, or on a device where the library does not follow rules.
+
 What the hooks do, in SGLang's own terms:
+  - ``Scheduler.init_beam_coordinator``: catalogues are opened, and their filters prepared, when the scheduler starts.
   - ``BeamCoordinator.request_beam_width``: a request of one beam that names a catalogue is refused, since SGLang would
     not search but sample, without a constraint.
   - ``BeamCoordinator.validate_and_init``: the request's arguments are read before they are made neutral, and its group
@@ -24,16 +30,21 @@ SPDX-License-Identifier: Apache-2.0
 from __future__ import annotations
 
 import importlib.util
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+import sys
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
 
 import torch
 from torch import Tensor
 
 from .arrays import stream_of
+from .constraint import Constraint
 from .constraint_set import TopK
-from .serving import KEY, Catalogue, choice_of
+from .errors import SidbeamError
+from .serving import KEY, Catalogue, Choice, choice_of, named
+from .serving_rules import KEYS
 
 _COORDINATOR = "sglang.srt.beam_search.coordinator"
+_SCHEDULER = "sglang.srt.managers.scheduler"
 
 
 class _PutOff(NamedTuple):
@@ -45,10 +56,10 @@ class _PutOff(NamedTuple):
 
 
 class Search:
-    """Where a group's frontier is in its catalogue."""
+    """Where a group's frontier is in its catalogue, under its request's rules."""
 
-    def __init__(self, catalogue: Catalogue, device: Any) -> None:
-        self._constraints = catalogue.constraints(str(device))
+    def __init__(self, catalogue: Catalogue, rules: Optional[Constraint], device: Any) -> None:
+        self._constraints = catalogue.constraints_under([] if rules is None else [rules], str(device))
         self._codes = torch.from_numpy(catalogue.codes).to(device)
         self._tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
         self._states = torch.zeros(1, dtype=torch.int64, device=device)
@@ -89,10 +100,18 @@ class Search:
         return codes, log_probs
 
 
+def _start(original: Callable[[Any], None], self: Any) -> None:
+    """What is wrong with the catalogues or their filters ends the scheduler now."""
+    original(self)
+    for catalogue in named():
+        catalogue.rules.prepare()
+
+
 def _beam_width(original: Callable[[Any], int], recv_req: Any) -> int:
-    """So many that _admit sees every request that names a catalogue."""
-    named = (getattr(recv_req.sampling_params, "custom_params", None) or {}).get(KEY)
-    return max(original(recv_req), 2 if named else 1)
+    """So many that _admit sees every request that names a catalogue, or has rules."""
+    custom = getattr(recv_req.sampling_params, "custom_params", None) or {}
+    asks = custom.get(KEY) or any(custom.get(key) is not None for key in KEYS)
+    return max(original(recv_req), 2 if asks else 1)
 
 
 def _admit(original: Callable[..., Optional[str]], self: Any, req: Any, recv_req: Any) -> Optional[str]:
@@ -109,26 +128,34 @@ def _admit(original: Callable[..., Optional[str]], self: Any, req: Any, recv_req
     if error is not None:
         return error
     group, catalogue = req.beam_group, choice.catalogue
-    error = _misfit(catalogue, group.max_new_tokens, self.model_config.vocab_size)
-    if error is not None:
+    search = _search(choice, group, self.model_config.vocab_size)
+    if isinstance(search, str):
         self.retire_group(req)
         req.beam_group = None
-        return error
+        return search
     # What ends a search is its SID.
     group.max_new_tokens = catalogue.levels
     ends = [catalogue.vocabulary.end_column] if catalogue.index.info.variable_length else []
     group.stop_token_ids = torch.tensor(ends, dtype=torch.int64, device=group.stop_token_ids.device)
-    group.sidbeam = Search(catalogue, group.frontier_cum_logprobs.device)
+    group.sidbeam = search
     return None
 
 
-def _misfit(catalogue: Catalogue, length: int, vocabulary: int) -> Optional[str]:
-    needed = catalogue.codes.shape[1]
+def _search(choice: Choice, group: Any, vocabulary: int) -> Union[Search, str]:
+    """That of a group, or why there is none."""
+    catalogue = choice.catalogue
+    length, needed = group.max_new_tokens, catalogue.codes.shape[1]
     if length < catalogue.levels:
         return f"A SID has {catalogue.levels} tokens; max_new_tokens and the context leave {length}."
     if vocabulary < needed:
         return f"Catalogue {catalogue.name!r} has tokens below {needed}, the model's vocabulary has {vocabulary}."
-    return None
+    try:
+        rules = choice.constraint()
+        if rules is not None and rules.info.allowed_items == 0:
+            return f"The rules of the request leave no item of catalogue {catalogue.name!r}."
+        return Search(catalogue, rules, group.frontier_cum_logprobs.device)
+    except SidbeamError as error:  # the library follows no rules on the device, say
+        return str(error)
 
 
 def _put_off(original: Any, pieces: Sequence[Tensor], num_candidates: int) -> tuple[Any, Any]:
@@ -176,5 +203,7 @@ def register() -> None:
         f"{_COORDINATOR}.BeamCoordinator._finish_group": _finish,
         "sglang.srt.beam_search.beam_group.BeamGroup.finalize": _finalize,
     }
+    if _SCHEDULER in sys.modules:  # elsewhere SGLang would import it for this alone
+        hooks[f"{_SCHEDULER}.Scheduler.init_beam_coordinator"] = _start
     for target, hook in hooks.items():
         HookRegistry.register(target, hook, HookType.AROUND)

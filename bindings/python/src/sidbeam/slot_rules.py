@@ -1,14 +1,14 @@
-"""Rules of the slots of a start. SPDX-License-Identifier: Apache-2.0"""
+"""Rules of the slots of a start, and of the constraints of a set. SPDX-License-Identifier: Apache-2.0"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
 from .arrays import expect_shape
 from .checks import entries
-from .constraint import ConstraintLike, constraint_under, is_constraint
+from .constraint import ConstraintLike, constraint_of, constraint_under, is_constraint
 from .item_lists import ItemRows
 
 _LISTS = (list, tuple, set, frozenset, np.ndarray, ItemRows, type(None))
@@ -16,10 +16,31 @@ _LISTS = (list, tuple, set, frozenset, np.ndarray, ItemRows, type(None))
 
 def _several(value: Any) -> bool:
     """Whether it is one list of items per slot rather than one for all: a list of lists, or of None."""
-    if isinstance(value, np.ndarray):
-        return value.ndim == 2
+    if getattr(value, "ndim", 1) == 2:
+        return True
     lists = isinstance(value, (list, tuple)) and len(value) > 0
-    return lists and all(isinstance(one, _LISTS) or hasattr(one, "to_numpy") for one in value)
+    return lists and all(isinstance(one, _LISTS) or _is_column(one) for one in value)
+
+
+def _is_column(value: Any) -> bool:
+    """A column of PyTorch, JAX, pandas, Polars or Arrow; single elements of such are none."""
+    return getattr(value, "ndim", 0) == 1 or hasattr(value, "to_numpy")
+
+
+class Rules(NamedTuple):
+    """As a caller gives them: each for all, or a list of one for each."""
+
+    filter: Any = None
+    exclude: Any = None
+    allow: Any = None
+
+    def given(self) -> bool:
+        return any(rule is not None for rule in self)
+
+    def count(self) -> Optional[int]:
+        """For how many slots, requests or constraints they are; None: each is for all."""
+        several = (isinstance(self.filter, (list, tuple)), _several(self.exclude), _several(self.allow))
+        return max((len(rule) for rule, many in zip(self, several) if many), default=None)
 
 
 def _per_slot(value: Any, count: int, name: str, several: bool) -> list[Any]:
@@ -51,3 +72,15 @@ def under_rules(
             made[key] = constraint_under(base, *rules)
         result.append(made[key])
     return result
+
+
+def of_a_set(constraints: Any, rules: Rules) -> list[ConstraintLike]:
+    """The constraints of a set: those that are given, or the one for each of the rules' lists, with its rules."""
+    one = is_constraint(constraints)
+    given = [constraints] if one else entries(constraints, "constraints", "indexes")
+    if not rules.given() or not given:
+        return given
+    for base in given:
+        constraint_of(base)
+    several = given * ((rules.count() or 1) if one else 1)
+    return under_rules(several, several[0], len(several), *rules)

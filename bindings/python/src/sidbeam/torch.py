@@ -16,6 +16,12 @@ A constraint set or session is named by an int that :func:`register` gives: it g
 or as an argument, where an object would be a graph break or, as torch's own opaque types, private to one version. A
 number is never given twice; one that is released, or whose object is closed, is an error at the call, never a crash.
 
+Rules (:class:`sidbeam.Constraint`) are the set's, whose number may be an argument of a compiled function: rules of the
+next requests need no new graph. Those of a session are its start's:
+
+    handle = sidbeam.torch.register(sidbeam.ConstraintSet(index, exclude=[seen_by_a, seen_by_b]))
+    sidbeam.torch.topk(handle, logits, states, 8, which=torch.tensor([0, 1]))     # a row of each user
+
 For inference: no operator has a gradient. SPDX-License-Identifier: Apache-2.0
 """
 

@@ -8,9 +8,17 @@
     sampler = SidSampler(sids, rounds=4)                      # or SidSampler(sids)
     out = model.generate(**inputs, do_sample=True, num_return_sequences=20, custom_generate=sampler, seed=7)
 
+    kept = index.filter("price<20 and in_stock")              # rules: for all requests, or a list of one for each
+    out = model.generate(**inputs, num_beams=20, custom_generate=search, filter=kept, exclude=[seen_by_a, seen_by_b])
+
 :class:`SidBeamSearch` and :class:`SidSampler` are whole loops: exact, and without what generate() repeats. Where the
 loop must be generate()'s own, :class:`SidLogitsProcessor` masks its scores instead of ``prefix_allowed_tokens_fn``.
-They score as generate() does: log-softmax over the whole row, then the mask. SPDX-License-Identifier: Apache-2.0
+They score as generate() does: log-softmax over the whole row, then the mask.
+
+Rules (``filter``, ``exclude``, ``allow``: those of :class:`sidbeam.Constraint`, each one for all requests or a list of
+one per request, None: none) are arguments of generate() for the loops, and of the processor. What comes is what an
+index of the allowed items alone would give. ``which=[..]`` is the constraint of each request: its number in ``sids``,
+or a :class:`sidbeam.Constraint` of such an index; None: all follow the first. SPDX-License-Identifier: Apache-2.0
 """
 
 from __future__ import annotations
@@ -23,18 +31,19 @@ import numpy as np
 from ._transformers import Pass, Prompts, SessionKey, Sessions, SidTokens, another, check, one_row_per_request
 from ._transformers_fields import SAMPLING, SEARCH, check_fields, documented
 from ._transformers_outputs import Outputs
+from ._transformers_rules import Followed, Which
 
 import torch
 import transformers
 from torch import Tensor
 
-from . import torch as ops
 from .arrays import expect_shape, host, stream_of
 from .beams import Items
 from .enums import MAX_BEAMS, Mode
 from .errors import InvalidArgument
 from .sampling import Disc, DiscResults
 from .session import Session
+from .slot_rules import Rules
 
 
 class SidLogitsProcessor(transformers.LogitsProcessor):
@@ -45,7 +54,7 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
     After a whole SID comes ``end_token``, with the score that the model gives it; if it is None, ``max_new_tokens``
     must end generate() there. A row that no SID continues is -inf throughout, never unconstrained. If there are fewer
     SIDs than beams, generate() fills up with repeats and bare prompts, whose scores are about -1e9; SIDs that do not
-    exist never appear.
+    exist never appear. ``which``, ``filter``, ``exclude``, ``allow``: what each request of the call follows.
     """
 
     def __init__(
@@ -53,10 +62,14 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
         sids: SidTokens,
         prompt_length: int,
         *,
-        which: Optional[Sequence[int]] = None,
+        which: Which = None,
         end_token: Optional[int] = None,
+        filter: Any = None,
+        exclude: Any = None,
+        allow: Any = None,
     ) -> None:
-        self.sids, self.prompt_length, self.which, self.end_token = sids, prompt_length, which, end_token
+        self.sids, self.prompt_length, self.end_token = sids, prompt_length, end_token
+        self._followed = Followed(sids, which, Rules(filter, exclude, allow))
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
         """``input_ids`` ``[rows, length]``, ``scores`` ``[rows, vocabulary]``: new scores."""
@@ -67,10 +80,9 @@ class SidLogitsProcessor(transformers.LogitsProcessor):
             )
         if done >= self.sids.levels:
             return self._ended(scores, done)
-        which = self.sids.which_of(self.which, len(input_ids))
-        states = self.sids.states(input_ids[:, self.prompt_length :], which)
+        states = self._followed.states(input_ids[:, self.prompt_length :])
         scores = scores.clone(memory_format=torch.contiguous_format)
-        ops.mask_(self.sids.handle, scores, states, which)
+        self._followed.mask_(scores, states)
         return scores
 
     def _ended(self, scores: Tensor, done: int) -> Tensor:
@@ -89,9 +101,9 @@ class SidBeamSearch:
     """A loop for ``generate(..., custom_generate=search)``: exact beam search over SIDs, of ``num_beams`` beams.
 
     Unlike generate()'s own it runs the prompt once per request instead of once per beam, reads logits where they are,
-    reorders only the cache that differs between beams, and stops when the SIDs are complete. ``which=[..]``, an
-    argument of generate(): the constraint of each request. Other logits processors are applied, before the mask, to
-    log-probabilities, one logits row per beam.
+    reorders only the cache that differs between beams, and stops when the SIDs are complete. Arguments of generate():
+    ``which``, ``filter``, ``exclude`` and ``allow``, what each request follows. Other logits processors are applied,
+    before the mask, to log-probabilities, one logits row per beam.
 
     It gives ``num_return_sequences`` sequences per request, best first, prompt included; dead beams (fewer SIDs than
     beams) are the pad token with score -inf. ``sequences_scores`` are divided by length ** length_penalty as generate()
@@ -110,7 +122,10 @@ class SidBeamSearch:
         logits_processor: Sequence[Any] = (),
         stopping_criteria: Any = None,
         generation_config: Any = None,
-        which: Optional[Sequence[int]] = None,
+        which: Which = None,
+        filter: Any = None,
+        exclude: Any = None,
+        allow: Any = None,
         **model_kwargs: Any,
     ) -> Any:
         config = generation_config
@@ -120,9 +135,10 @@ class SidBeamSearch:
         outputs = Outputs(config, model, model_kwargs, width)
         input_ids, model_kwargs = one_row_per_request(input_ids, model_kwargs, max(width, keep))
         normalization = "none" if len(logits_processor) else "full"
+        followed = Followed(self.sids, which, Rules(filter, exclude, allow), len(input_ids))
         key = SessionKey(len(input_ids), width, normalization, Mode.SEARCH, stream_of(self.sids._tokens))
         session = self._sessions.take(key)
-        prompts = Prompts(input_ids, which, _pad_of(config))
+        prompts = Prompts(input_ids, followed, _pad_of(config))
         search = Pass(self.sids, session, model, prompts, logits_processor, Mode.SEARCH, outputs)
         search.run(model._prefill(input_ids, config, model_kwargs), model_kwargs)
         sequences = search.finish()[:, :keep].flatten(0, 1)
@@ -161,8 +177,8 @@ class SidSampler:
     ``temperature``, ``top_k``, ``top_p`` of generate() and other processors are applied to the model's row, before the
     mask; of equal logits at the end of top-k and top-p the lower token is kept. As arguments of generate(): ``seed=7``
     (None: one from torch's generator); ``requests=[..]``, numbers of the requests (None: 0, 1, ..): equal seeds and
-    numbers draw alike where logits are the same bits, in any batch; ``which=[..]``, the constraint of each. Any number
-    of threads may share a sampler.
+    numbers draw alike where logits are the same bits, in any batch; ``which``, ``filter``, ``exclude`` and ``allow``,
+    what each follows. Any number of threads may share a sampler.
     """
 
     def __init__(
@@ -186,7 +202,10 @@ class SidSampler:
         logits_processor: Sequence[Any] = (),
         stopping_criteria: Any = None,
         generation_config: Any = None,
-        which: Optional[Sequence[int]] = None,
+        which: Which = None,
+        filter: Any = None,
+        exclude: Any = None,
+        allow: Any = None,
         seed: Optional[int] = None,
         requests: Optional[Sequence[int]] = None,
         **model_kwargs: Any,
@@ -207,9 +226,10 @@ class SidSampler:
         input_ids, model_kwargs = one_row_per_request(input_ids, model_kwargs, count)
         left, settings = _native_settings(logits_processor)
         width = count if self.rounds is None or len(left) else min(self.draws or 2 * count, MAX_BEAMS)
+        followed = Followed(self.sids, which, Rules(filter, exclude, allow), len(input_ids))
         key = SessionKey(len(input_ids), width, "full", Mode.SAMPLE, stream_of(self.sids._tokens))
         session = self._sessions.take(key)
-        prompts = Prompts(input_ids, which, _pad_of(config))
+        prompts = Prompts(input_ids, followed, _pad_of(config))
         draws = _Draws(self.sids, session, model, prompts, left, settings, _keys(seed, requests, len(input_ids)))
         outputs = model._prefill(input_ids, config, model_kwargs)
         if self.rounds is None:

@@ -14,6 +14,11 @@ SID. The codes so far are read from the history of tokens at every step, so that
 never a token that was not allowed. It must be given, in the request or with the catalogue: vLLM asks whether a
 request is valid before it knows the model's own end token.
 
+Rules (:mod:`sidbeam.serving_rules`) say which items may come to a request: ``{"sidbeam": "shop", "sidbeam_filter":
+"cheap", "sidbeam_where": "region=us", "sidbeam_exclude": [17, 4]}``. A filter is named in the catalogue's settings, or
+its text is given; lists hold ids. What is wrong in them fails the request when it comes (400 over HTTP). Requests with
+the same rules share what the library makes of them.
+
 vLLM's own beam search sends each beam as a new request without ``extra_args``, whose prompt holds the codes so far: it
 needs a catalogue that is the default and has a ``begin``, and ``--logprobs-mode processed_logprobs``.
 
@@ -33,16 +38,18 @@ SPDX-License-Identifier: Apache-2.0
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, Mapping, NamedTuple, Optional
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from .arrays import stream_of
+from .constraint import Constraint
 from .constraint_set import Sampled, TopK
 from .errors import BadState, InvalidArgument
 from .serving import Catalogue, Choice, choice_of, named
+from .serving_rules import DEVICES
 
 try:
     from vllm.v1.sample.logits_processor.interface import LogitsProcessor as _V1
@@ -75,30 +82,39 @@ class _Rows(NamedTuple):
 
 
 class _Mask:
-    """One catalogue's constraint on a device."""
+    """One catalogue's constraints on a device: its own, and those of requests with rules."""
 
     def __init__(self, catalogue: Catalogue, device: torch.device) -> None:
         self.levels = catalogue.levels
-        self.constraints = catalogue.constraints(str(device))
+        self._catalogue, self._device = catalogue, str(device)
+        self._rules: list[Constraint] = []
+        self.constraints = catalogue.constraints(self._device)
         self.codes = torch.from_numpy(catalogue.codes).to(device)
         self.tokens = torch.from_numpy(catalogue.padded_tokens).to(device)
         self.end_column = catalogue.vocabulary.end_column
         self.level_numbers = torch.arange(self.levels, device=device)
         self.ages = torch.arange(self.levels, -1, -1, device=device)
 
+    def follow(self, rules: list[Constraint]) -> None:
+        """Constraint i of requests is number i + 1 from now on; 0 is the catalogue's."""
+        if rules != self._rules:
+            several = [self._catalogue.index.constraint, *rules] if rules else []
+            self.constraints, self._rules = self._catalogue.constraints_under(several, self._device), rules
+
     def apply(self, logits: Tensor, rows: _Rows, mine: Optional[Tensor]) -> Tensor:
         """Masks rows in place, except those that are free or not `mine`. Nothing waits for the device."""
         level, free, whole = self._place(rows)
         # Works on all rows, so that shapes do not depend on data; free rows are put back.
-        states = torch.where(whole, -1, self._states(rows.tail, level))
+        which = self._which(rows, mine)
+        states = torch.where(whole, -1, self._states(rows.tail, level, which))
         keep = free if mine is None else free | ~mine
         masked = logits.clone()
-        best = self._best(masked, states)
-        self.constraints.mask(masked, states, stream=stream_of(masked))
+        best = self._best(masked, states, which)
+        self.constraints.mask(masked, states, which=which, stream=stream_of(masked))
         end = rows.of("end")[:, None].clamp(max=logits.shape[1] - 1)  # a request may have named any number
         masked.scatter_(1, end, torch.where(best < 0, 0.0, masked.gather(1, end)))
         if rows.drawn:
-            codes = self._draw(logits, states, rows)[:, None]
+            codes = self._draw(logits, states, which, rows)[:, None]
             tokens = self.tokens[level.clamp(max=self.levels - 1)].gather(1, codes.long().clamp(min=0))
             token = torch.where(codes < 0, end, tokens)
             alone = torch.full_like(masked, -torch.inf).scatter_(1, token, 0.0)
@@ -121,7 +137,14 @@ class _Mask:
         """How many tokens follow the last of its kind; levels + 1 where there is none."""
         return torch.where(tail == token, self.ages, self.levels + 1).amin(1)
 
-    def _states(self, tail: Tensor, level: Tensor) -> Tensor:
+    def _which(self, rows: _Rows, mine: Optional[Tensor]) -> Optional[Tensor]:
+        """The constraint of each row; None: all follow the catalogue's own. Others' numbers are of their catalogues."""
+        if not self._rules:
+            return None
+        numbers = rows.of("rules")
+        return (numbers if mine is None else torch.where(mine, numbers, 0)).int()
+
+    def _states(self, tail: Tensor, level: Tensor, which: Optional[Tensor]) -> Tensor:
         length = level.clamp(max=self.levels)
         places = (self.levels + 1 - length[:, None] + self.level_numbers).clamp(max=self.levels)
         tokens = tail.gather(1, places)
@@ -129,19 +152,19 @@ class _Mask:
         codes = self.codes[self.level_numbers, tokens.clamp(0, self.codes.shape[1] - 1)]
         codes = torch.where(known, codes, -1).to(torch.int32)
         states = torch.empty_like(length, dtype=torch.int64)
-        self.constraints.prefixes(codes, length.to(torch.int32), out=states, stream=stream_of(tail))
+        lengths = length.to(torch.int32)
+        self.constraints.prefixes(codes, lengths, which=which, out=states, stream=stream_of(tail))
         return states
 
-    def _best(self, logits: Tensor, states: Tensor) -> Tensor:
+    def _best(self, logits: Tensor, states: Tensor, which: Optional[Tensor]) -> Tensor:
         """The best valid code of each logits row, -1: none, as -inf and NaN are none. Reads valid codes only."""
         codes = torch.empty((len(states), 1), dtype=torch.int32, device=states.device)
         out = TopK(codes, torch.empty_like(codes, dtype=torch.float32), None)
-        stream = stream_of(logits)
-        self.constraints.topk(logits, states, 1, normalization="none", next_states=False, out=out, stream=stream)
+        how = {"normalization": "none", "next_states": False, "stream": stream_of(logits)}
+        self.constraints.topk(logits, states, 1, which=which, out=out, **how)
         return codes
 
-
-    def _draw(self, logits: Tensor, states: Tensor, rows: _Rows) -> Tensor:
+    def _draw(self, logits: Tensor, states: Tensor, which: Optional[Tensor], rows: _Rows) -> Tensor:
         """The code int32 [n] that each row draws; -1: none, a dead draw. Of rows that draw nothing it means nothing."""
         codes = torch.empty_like(states, dtype=torch.int32)
         numbers = [torch.empty_like(codes, dtype=torch.float32) for _ in range(2)]
@@ -154,6 +177,7 @@ class _Mask:
             top_k=rows.of("top_k").int(),
             top_p=rows.of("top_p"),
             inverse_temperature=rows.of("inverse_temperature"),
+            which=which,
             out=Sampled(codes, *numbers, torch.empty_like(states)),
             stream=stream_of(logits),
         )
@@ -170,6 +194,7 @@ class _Masks:
         self._masks: list[_Mask] = []
         for catalogue in named():  # now, so that no request waits for it
             self.number(catalogue)
+            catalogue.rules.prepare()
 
     def number(self, catalogue: Catalogue) -> int:
         if catalogue not in self._numbers:
@@ -186,6 +211,14 @@ class _Masks:
     def __getitem__(self, number: int) -> _Mask:
         return self._masks[number]
 
+    def follow(self, rules: Mapping[int, tuple[int, Constraint]]) -> dict[int, int]:
+        """Makes the catalogues' sets of the constraints {row or slot: (catalogue, constraint)}, and numbers these."""
+        of: list[dict[Constraint, int]] = [{} for _ in self._masks]
+        numbers = {at: of[number].setdefault(made, len(of[number]) + 1) for at, (number, made) in rules.items()}
+        for mask, constraints in zip(self._masks, of):
+            mask.follow(list(constraints))
+        return numbers
+
 
 class _Wanted(NamedTuple):
     """What a request asks for, as integers."""
@@ -200,6 +233,7 @@ class _Wanted(NamedTuple):
     top_k: int = 0
     inverse_temperature: int = 0
     top_p: int = int(np.float32(1).view(np.int32))  # 1, which is none
+    rules: int = 0  # the constraint's number among those of its catalogue; 0: the catalogue's own
 
 
 _DECLINED = _Wanted(_NOBODY, _NEVER, 0)
@@ -245,15 +279,26 @@ def _choice(sampling_params: Any) -> Optional[Choice]:
     drawn = _draw_of(sampling_params)
     if choice is None and drawn:
         raise InvalidArgument("sidbeam_request is given, expected a catalogue to draw from under sidbeam")
+    if choice is not None and choice.rules is not None and _device() not in DEVICES:
+        raise InvalidArgument(f"rules are given, which the library follows on {', '.join(DEVICES)}, not on {_device()}")
     return choice
 
 
-def _wanted(sampling_params: Any, masks: _Masks) -> _Wanted:
+def _device() -> str:
+    """The kind of device that the engine runs on; the process that admits requests knows it too."""
+    from vllm.platforms import current_platform
+
+    return current_platform.device_type or "cpu"  # of a machine that vLLM finds nothing on: as its CPU worker
+
+
+def _wanted(sampling_params: Any, masks: _Masks) -> tuple[_Wanted, Optional[Constraint]]:
+    """And the constraint of the request's rules, if it has any."""
     choice = _choice(sampling_params)
     if choice is None or choice.end is None:
-        return _DECLINED
+        return _DECLINED, None
     begin = _NEVER if choice.begin is None else choice.begin
-    return _Wanted(masks.number(choice.catalogue), begin, choice.end, **_draw_of(sampling_params))
+    wanted = _Wanted(masks.number(choice.catalogue), begin, choice.end, **_draw_of(sampling_params))
+    return wanted, choice.constraint()
 
 
 class _Slots(_V2 or object):  # type: ignore[misc]
@@ -264,15 +309,22 @@ class _Slots(_V2 or object):  # type: ignore[misc]
         self._masks = _Masks(req_states.device, req_states.vocab_size)
         self._host = np.full((req_states.max_num_reqs, len(_DECLINED)), _DECLINED, np.int64)
         self._settings = torch.from_numpy(self._host.copy()).to(req_states.device)
+        self._rules: dict[int, tuple[int, Constraint]] = {}  # of slots, until another request has them
         self._changed = False
 
     def add_request(self, req_idx: int, sampling_params: Any) -> bool:
-        self._host[req_idx] = _wanted(sampling_params, self._masks)
+        self._rules.pop(req_idx, None)
+        wanted, constraint = _wanted(sampling_params, self._masks)
+        self._host[req_idx] = wanted
+        if constraint is not None:
+            self._rules[req_idx] = (wanted.catalogue, constraint)
         self._changed = True
         return bool(self._host[req_idx, 0] != _NOBODY)
 
     def apply_staged_writes(self) -> None:
         if self._changed:
+            for slot, number in self._masks.follow(self._rules).items():
+                self._host[slot, _Wanted._fields.index("rules")] = number
             staged = torch.from_numpy(self._host.copy())
             # Fresh memory each time: torch keeps it until the copy is done, whatever add_request writes meanwhile.
             self._settings.copy_(staged.pin_memory() if self._settings.is_cuda else staged, non_blocking=True)
@@ -305,6 +357,7 @@ class _Slots(_V2 or object):  # type: ignore[misc]
 
 class _Request(NamedTuple):
     wanted: _Wanted
+    rules: Optional[Constraint]
     prompt: list[int]
     output: list[int]  # vLLM's own, which it appends to
 
@@ -326,15 +379,19 @@ class _Batch(_V1 or object):  # type: ignore[misc]
             self._rows.pop(index, None)
         for index, sampling_params, prompt, output in batch_update.added:
             self._rows.pop(index, None)
-            wanted = _wanted(sampling_params, self._masks)
+            wanted, constraint = _wanted(sampling_params, self._masks)
             if wanted.catalogue != _NOBODY:
-                self._rows[index] = _Request(wanted, prompt or [], output)
+                self._rows[index] = _Request(wanted, constraint, prompt or [], output)
         for source, target, direction in batch_update.moved:
             moved, other = self._rows.pop(source, None), self._rows.pop(target, None)
             if moved is not None:
                 self._rows[target] = moved
             if other is not None and direction == MoveDirectionality.SWAP:
                 self._rows[source] = other
+        rules = {i: (r.wanted.catalogue, r.rules) for i, r in self._rows.items() if r.rules is not None}
+        for index, number in self._masks.follow(rules).items():
+            held = self._rows[index]
+            self._rows[index] = held._replace(wanted=held.wanted._replace(rules=number))
 
     def apply(self, logits: Tensor) -> Tensor:
         for number in sorted({request.wanted.catalogue for request in self._rows.values()}):
