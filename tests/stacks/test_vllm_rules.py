@@ -199,16 +199,3 @@ def test_rules_over_http():
     for validate in validators():
         validate(passed)
     assert serving.choice_of(passed.extra_args).rules == (None, "price<3", (100, 2**40), None)
-
-
-def test_devices_without_rules(monkeypatch):
-    """The process that admits requests has no device at hand, but knows the engine's."""
-    from vllm.exceptions import VLLMValidationError
-    from vllm.platforms import current_platform
-
-    monkeypatch.setattr(type(current_platform), "device_type", "cuda")
-    monkeypatch.setattr("sidbeam.vllm.DEVICES", ("cpu",))
-    for validate in validators():
-        with pytest.raises(VLLMValidationError, match="rules are given, which the library follows on cpu, not on cuda"):
-            validate(params("bigrams", {"sidbeam_filter": "cheap"}))
-        validate(params("bigrams"))

@@ -27,7 +27,6 @@ from .index import Index
 from .item_lists import native_list
 
 FILTER, WHERE, EXCLUDE, ALLOW = KEYS = ("sidbeam_filter", "sidbeam_where", "sidbeam_exclude", "sidbeam_allow")
-DEVICES = ("cpu",)  #: on which the library follows rules so far
 MAX_LISTED, MAX_WHERE = 10_000, 4096
 
 _KEPT = 32  # filters of texts that a catalogue keeps; a prepared one takes up to 0.8 bytes per SID

@@ -13,7 +13,7 @@ result is aborted, with a message that says so.
 Rules (:mod:`sidbeam.serving_rules`) say which items may come to a request: ``"custom_params": {"sidbeam": "shop",
 "sidbeam_filter": "cheap", "sidbeam_where": "region=us", "sidbeam_exclude": [17, 4]}``. A filter is named in the
 catalogue's settings, or its text is given; lists hold ids. A request is refused when it comes (400 over HTTP) if its
-rules are wrong, if they leave no item, or on a device where the library does not follow rules.
+rules are wrong, if they leave no item, or if the library refuses them, for want of memory say.
 
 What the hooks do, in SGLang's own terms:
   - ``Scheduler.init_beam_coordinator``: catalogues are opened, and their filters prepared, when the scheduler starts.
@@ -154,7 +154,7 @@ def _search(choice: Choice, group: Any, vocabulary: int) -> Union[Search, str]:
         if rules is not None and rules.info.allowed_items == 0:
             return f"The rules of the request leave no item of catalogue {catalogue.name!r}."
         return Search(catalogue, rules, group.frontier_cum_logprobs.device)
-    except SidbeamError as error:  # the library follows no rules on the device, say
+    except SidbeamError as error:  # no memory, say
         return str(error)
 
 

@@ -49,7 +49,6 @@ from .constraint import Constraint
 from .constraint_set import Sampled, TopK
 from .errors import BadState, InvalidArgument
 from .serving import Catalogue, Choice, choice_of, named
-from .serving_rules import DEVICES
 
 try:
     from vllm.v1.sample.logits_processor.interface import LogitsProcessor as _V1
@@ -279,16 +278,7 @@ def _choice(sampling_params: Any) -> Optional[Choice]:
     drawn = _draw_of(sampling_params)
     if choice is None and drawn:
         raise InvalidArgument("sidbeam_request is given, expected a catalogue to draw from under sidbeam")
-    if choice is not None and choice.rules is not None and _device() not in DEVICES:
-        raise InvalidArgument(f"rules are given, which the library follows on {', '.join(DEVICES)}, not on {_device()}")
     return choice
-
-
-def _device() -> str:
-    """The kind of device that the engine runs on; the process that admits requests knows it too."""
-    from vllm.platforms import current_platform
-
-    return current_platform.device_type or "cpu"  # of a machine that vLLM finds nothing on: as its CPU worker
 
 
 def _wanted(sampling_params: Any, masks: _Masks) -> tuple[_Wanted, Optional[Constraint]]:
