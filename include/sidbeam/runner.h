@@ -301,17 +301,17 @@ typedef struct sidbeam_result {
   /* OK; CANCELLED; DEADLINE_EXCEEDED; INVALID_ARGUMENT (NaN or +inf in logits that mattered, as a slot in error); or
    * what failed. */
   sidbeam_status status;
-  const char* message;            /* "" with OK */
-  int64_t request;                /* its number */
-  int32_t live;                   /* SIDs found, best first; 0 unless OK */
-  int32_t levels;                 /* L */
-  const int32_t* sids;            /* [live, L] codes; -1 past the end of a shorter SID */
-  const float* scores;            /* [live] */
-  const int64_t* ordinals;        /* [live]; -1 where strategy NONE found no SID */
+  const char* message;     /* "" with OK */
+  int64_t request;         /* its number */
+  int32_t live;            /* SIDs found, best first; 0 unless OK */
+  int32_t levels;          /* L */
+  const int32_t* sids;     /* [live, L] codes; -1 past the end of a shorter SID */
+  const float* scores;     /* [live] */
+  const int64_t* ordinals; /* [live]; -1 where strategy NONE found no SID */
   /* That the request ran under: of its index are the ordinals' items, which sidbeam_constraint_items() lists. */
   sidbeam_constraint* constraint;
-  int64_t queued_us, run_us;      /* waiting, and running until done() */
-  int32_t batch;                  /* requests that ran with it, itself included */
+  int64_t queued_us, run_us; /* waiting, and running until done() */
+  int32_t batch;             /* requests that ran with it, itself included */
   /* With a draft, otherwise 0: rounds, each a pass of the target. Without one the target passes `levels` times, with a
    * head once. */
   int32_t rounds;

@@ -218,8 +218,6 @@ def test_rows_under_rules_of_their_own(catalogue: Catalogue, compiled: bool) -> 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 @pytest.mark.parametrize("ruled", [False, True], ids=["free", "ruled"])
 def test_step(catalogue: Catalogue, compiled: bool, device: str, ruled: bool) -> None:
-    if ruled and device != "cpu":
-        pytest.skip("rules are followed on the CPU so far")
     slots, width, levels = 3, 4, len(catalogue.codes)
     shop = Shop(catalogue, 1)
     rules = [Rules(exclude=shop.ids[::2]), Rules(allow=shop.ids[1::3]), Rules()] if ruled else [Rules()] * slots

@@ -90,8 +90,8 @@ public final class RulesTest {
 
   private record Case(String rules, String counts, LongPredicate kept) {}
 
-  /** The items and scores of a service whose index holds the allowed items alone. What histories hold stays in it: it is
-   * what the model reads. */
+  /** The items and scores of a service whose index holds the allowed items alone. What histories hold stays in it: the
+   * model reads it. */
   private void findsWhatAnIndexOfTheAllowedItemsHas() throws Exception {
     LongPredicate all = id -> true;
     List<Case> cases = List.of(new Case("", "", all),
@@ -133,7 +133,8 @@ public final class RulesTest {
     Map<String, String> refused = new TreeMap<>();
     refused.put("\"exclude\": 5", "exclude is no array of ids");
     refused.put("\"exclude\": {\"id\": 5}", "exclude is no array of ids");
-    refused.put("\"exclude\": [1, \"2\"]", "exclude[1] is \\\"2\\\", expected an integer, as the ids of this index are");
+    refused.put("\"exclude\": [1, \"2\"]",
+        "exclude[1] is \\\"2\\\", expected an integer, as the ids of this index are");
     refused.put("\"allow\": [null]", "allow[0] is null, expected an integer");
     refused.put("\"allow\": [1.5]", "allow[0] is 1.5, expected an integer");
     refused.put("\"allow\": [[1]]", "allow[0] is [1], expected an integer");

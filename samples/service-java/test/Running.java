@@ -15,7 +15,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** A service in a process of its own, and what tests ask it. What it prints of errors goes to a file beside the index. */
+/** A service in a process of its own, and what tests ask it. The errors that it prints go to a file by the index. */
 final class Running implements AutoCloseable {
   final Process process;
   final BufferedReader output;
