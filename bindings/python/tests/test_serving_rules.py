@@ -38,7 +38,7 @@ def allowed(**rules: Any) -> list[int]:
     """The ids that come under rules of a request, on the default catalogue."""
     choice = asked(**rules)
     constraint = choice.constraint() or choice.catalogue.index.constraint
-    rows, _, _ = constraint.item_rows_of(np.arange(len(choice.catalogue.index)))
+    rows, _, _, _ = constraint.item_rows_of(np.arange(len(choice.catalogue.index)))
     return sorted(choice.catalogue.index.item_ids(rows).tolist())
 
 

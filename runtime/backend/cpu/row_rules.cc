@@ -33,7 +33,8 @@ Listing list_allowed(const RowScan& scan) {
   uint32_t* tokens = scan.workspace.tokens.data();
   uint64_t* words = scan.workspace.next_mask();
   rules.put_allowed(edges, row, words);
-  return listing_of(scan, tokens, scan.kernels.keep_codes(list_of_node(scan, row.count), words, tokens));
+  const int32_t count = scan.kernels.keep_codes(list_of_node(scan, row.count), words, tokens);
+  return listing_of(scan, tokens, static_cast<uint32_t>(count));
 }
 
 Listing list_allowed_run(const RowScan& scan, uint32_t* tokens) {
