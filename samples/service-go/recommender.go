@@ -110,12 +110,12 @@ func (r *recommender) items(
 	if err != nil {
 		return nil, err
 	}
-	rows, offsets, _, err := rules.ItemRowsOf(result.Ordinals, sidbeam.ItemLimits{Total: k})
+	lists, err := rules.ItemRowsOf(result.Ordinals, sidbeam.ItemLimits{Total: k})
 	if err != nil {
 		return nil, fmt.Errorf("items of %d ordinals: %w", len(result.Ordinals), err)
 	}
 	for i := range result.Ordinals {
-		for _, row := range rows[offsets[i]:offsets[i+1]] {
+		for _, row := range lists.Rows[lists.Offsets[i]:lists.Offsets[i+1]] {
 			items = append(items, scored{c.jsonID(row), result.Scores[i]})
 		}
 	}

@@ -18,7 +18,7 @@ func (b badRequest) Error() string { return string(b) }
 // scope is what the histories of a request run under: the whole index, or a constraint with the request's rules.
 type scope interface {
 	sidbeam.Constrainer
-	ItemRowsOf(ordinals []int64, limits sidbeam.ItemLimits) (rows, offsets []int64, truncated bool, err error)
+	ItemRowsOf(ordinals []int64, limits sidbeam.ItemLimits) (sidbeam.ItemLists, error)
 }
 
 // unknown counts the ids of a request's lists that the index does not have; nil where there is no such list.
