@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/rules.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -49,8 +50,8 @@ struct ListWriter {
     NumberList out = list;
     if (list.first == nullptr) return out;
     out.numbers.data = there + at;
-    std::memcpy(here + at, list.numbers.data,
-                static_cast<size_t>(list.count) * static_cast<size_t>(list.numbers.width));
+    std::copy_n(static_cast<const uint8_t*>(list.numbers.data), list.count * static_cast<uint64_t>(list.numbers.width),
+                here + at);  // of a list without numbers none
     const int64_t directory = at + numbers_bytes(list);
     out.first = reinterpret_cast<const uint32_t*>(there + directory);
     std::memcpy(here + directory, list.first, static_cast<size_t>(list.buckets + 1) * sizeof(uint32_t));
