@@ -87,7 +87,9 @@ struct RulesView {
     const NumberList& list = subset.listed;
     const uint64_t all = ~uint64_t{0} >> (64 - count);
     uint64_t listed = 0;
-    list.for_each_in(begin, begin + count, [&](uint64_t number) { listed |= uint64_t{1} << (number - begin); });
+    if (list.count > 0)  // not for_each_in(): nvcc keeps what its function refers to in local memory
+      for (uint64_t at = list.lower_bound(begin); at < list.count && list.numbers[at] < begin + count; ++at)
+        listed |= uint64_t{1} << (list.numbers[at] - begin);
     if (only_listed) return listed;
     return (subset.bits != nullptr ? bits_from(subset.bits, begin) : ~uint64_t{0}) & ~listed & all;
   }
