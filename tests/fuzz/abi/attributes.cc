@@ -65,8 +65,7 @@ Column draw_column(World& world, const Declared& declared, int64_t count) {
 }
 
 // The strings that codes name: the first, and none before it or after the last.
-void read_strings(World& world, const Held<sidbeam_index>& index, int64_t attribute,
-                  const sidbeam_attribute_info& info) {
+void read_strings(const Held<sidbeam_index>& index, int64_t attribute, const sidbeam_attribute_info& info) {
   const char* text = nullptr;
   int64_t bytes = -1;
   const bool has_strings = info.type == SIDBEAM_ATTRIBUTE_STRING || info.type == SIDBEAM_ATTRIBUTE_STRING_LIST;
@@ -161,7 +160,7 @@ void read_attribute(World& world) {
   FUZZ_CHECK(ABI(index_get_attribute)(index.handle, attribute, &info, nullptr) == SIDBEAM_OK);
   FUZZ_CHECK(info.nulls >= 0 && info.nulls <= index.facts->items);
   FUZZ_CHECK(ABI(index_find_attribute)(index.handle, info.name, &found, nullptr) == SIDBEAM_OK && found == attribute);
-  read_strings(world, index, attribute, info);
+  read_strings(index, attribute, info);
   read_values(world, index, attribute, info);
 }
 
