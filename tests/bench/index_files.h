@@ -30,14 +30,6 @@ constexpr Kind kAllKinds[] = {{"trie", SIDBEAM_KIND_TRIE},
 constexpr int64_t kMostHashed = 10000000;
 constexpr std::span<const Kind> kTries = std::span(kAllKinds).first(2);
 
-// A call that makes a handle and must succeed: arguments without the result and the error.
-template <class Handle, class Function, class... Arguments>
-Handle make(const char* name, Function function, Arguments... arguments) {
-  typename Handle::pointer made = nullptr;
-  call(name, function, arguments..., &made);
-  return Handle(made);
-}
-
 // For builds and verifications on that many threads.
 Runtime runtime_of(int threads);
 

@@ -34,14 +34,6 @@ struct RulesCase {
   }
 };
 
-sidbeam_item_list list_of(const std::vector<int64_t>& numbers, int32_t by) {
-  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
-  list.by = by;
-  list.numbers = numbers.data();
-  list.count = static_cast<int64_t>(numbers.size());
-  return list;
-}
-
 // Distinct rows, at random places or next to each other.
 std::vector<int64_t> draw_items(int64_t items, int64_t count, bool clustered, uint64_t seed) {
   std::mt19937_64 random(seed);
@@ -60,18 +52,7 @@ Filter half_filter(const RulesCase& c, uint64_t seed) {
   std::vector<int64_t> rows;
   for (int64_t row = 0; row < c.items; ++row)
     if (random() % 2 == 0) rows.push_back(row);
-  const sidbeam_item_list list = list_of(rows, SIDBEAM_ITEMS_BY_ROW);
-  return make<Filter>("filter_from_items", sidbeam_filter_from_items, c.index.get(), &list, nullptr);
-}
-
-Constraint constrain_lists(const RulesCase& c, sidbeam_filter* filter, const sidbeam_item_list* excluded,
-                           const sidbeam_item_list* allowed) {
-  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  config.index = c.index.get();
-  config.filter = filter;
-  config.excluded = excluded;
-  config.allowed = allowed;
-  return make<Constraint>("constraint_create", sidbeam_constraint_create, &config);
+  return filter_of(c.index.get(), rows);
 }
 
 void measure_filters(const RulesCase& c) {
@@ -87,7 +68,7 @@ void measure_filters(const RulesCase& c) {
     if (count > c.items / 10) continue;
     const std::vector<int64_t> rows = draw_items(c.items, count, false, 3);
     const std::vector<uint8_t> allowed(rows.size(), 1);
-    const sidbeam_item_list list = list_of(rows, SIDBEAM_ITEMS_BY_ROW);
+    const sidbeam_item_list list = list_of(rows);
     Filter updated;
     const auto update = [&] {
       updated = make<Filter>("filter_update", sidbeam_filter_update, filter.get(), &list, allowed.data(), nullptr);
@@ -121,8 +102,8 @@ void measure_lists(const RulesCase& c) {
       Constraint constraint;
       const auto make_one = [&] {
         const sidbeam_item_list list = list_of(users[user++ % users.size()], way.by);
-        constraint = constrain_lists(c, way.filtered ? filter.get() : nullptr, way.allow ? nullptr : &list,
-                                     way.allow ? &list : nullptr);
+        constraint = constrain(c.index.get(), way.filtered ? filter.get() : nullptr, way.allow ? nullptr : &list,
+                               way.allow ? &list : nullptr);
       };
       for (int run = 0; run < 3; ++run) make_one();
       const std::string what = std::to_string(count) + " " + way.name;
@@ -135,7 +116,7 @@ void measure_lists(const RulesCase& c) {
 void measure_more(const RulesCase& c) {
   const std::vector<int64_t> seen = draw_items(c.items, 10000, false, 5), click = draw_items(c.items, 1, false, 6);
   const sidbeam_item_list list = list_of(seen, SIDBEAM_ITEMS_BY_ID), one = list_of(click, SIDBEAM_ITEMS_BY_ID);
-  const Constraint constraint = constrain_lists(c, nullptr, &list, nullptr);
+  const Constraint constraint = constrain(c.index.get(), nullptr, &list, nullptr);
   Constraint more;
   c.measure(
       "1 more after 10000", "us", 1e6, [&] { more.reset(); },

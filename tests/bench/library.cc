@@ -47,18 +47,30 @@ Builder fill_builder(sidbeam_runtime* runtime, const Catalogue& catalogue, int32
 }
 
 Index build_index(sidbeam_runtime* runtime, const Catalogue& catalogue, int32_t kinds) {
-  const Builder builder = fill_builder(runtime, catalogue, kinds);
-  sidbeam_index* index;
-  call("builder_finish", sidbeam_builder_finish, builder.get(), &index);
-  return Index(index);
+  return make<Index>("builder_finish", sidbeam_builder_finish, fill_builder(runtime, catalogue, kinds).get());
 }
 
-Constraint constrain(sidbeam_index* index) {
+sidbeam_item_list list_of(const std::vector<int64_t>& numbers, int32_t by) {
+  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
+  list.by = by;
+  list.numbers = numbers.data();
+  list.count = static_cast<int64_t>(numbers.size());
+  return list;
+}
+
+Filter filter_of(sidbeam_index* index, const std::vector<int64_t>& rows) {
+  const sidbeam_item_list list = list_of(rows);
+  return make<Filter>("filter_from_items", sidbeam_filter_from_items, index, &list, nullptr);
+}
+
+Constraint constrain(sidbeam_index* index, sidbeam_filter* filter, const sidbeam_item_list* excluded,
+                     const sidbeam_item_list* allowed) {
   sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
   config.index = index;
-  sidbeam_constraint* constraint;
-  call("constraint_create", sidbeam_constraint_create, &config, &constraint);
-  return Constraint(constraint);
+  config.filter = filter;
+  config.excluded = excluded;
+  config.allowed = allowed;
+  return make<Constraint>("constraint_create", sidbeam_constraint_create, &config);
 }
 
 }  // namespace bench

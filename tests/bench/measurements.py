@@ -26,6 +26,12 @@ def read_lines(path):
     return list({key(m): m for m in all_of_them}.values())
 
 
+def append_lines(path, found):
+    """Adds measurements to a file of such, one a line."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.writelines(json.dumps(m) + "\n" for m in found)
+
+
 def read_document(path):
     """The (machine, measurements) of a results file."""
     with open(path, encoding="utf-8") as file:

@@ -9,7 +9,6 @@ user's list and every filter, which is timed by itself.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
-import json
 import sys
 import time
 
@@ -109,8 +108,7 @@ def main():
     for m in found:
         print(f"{m['name']:<60}{m['median']:>12.0f} us")
     if options.json:
-        with open(options.json, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(m) + "\n" for m in found)
+        measurements.append_lines(options.json, found)
     return 0
 
 

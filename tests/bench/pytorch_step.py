@@ -11,7 +11,6 @@ exact ones must give the same scores, and SIDs that exist.
 SPDX-License-Identifier: Apache-2.0
 """
 import argparse
-import json
 import sys
 import time
 
@@ -297,8 +296,7 @@ def main():
             found += measure(trie, logits, options, threads)
     show(found, options.levels)
     if options.json:
-        with open(options.json, "a", encoding="utf-8") as file:
-            file.writelines(json.dumps(m) + "\n" for m in found)
+        measurements.append_lines(options.json, found)
     return 0
 
 

@@ -5,7 +5,6 @@
 #include <numeric>
 
 namespace bench {
-namespace {
 
 Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const Shape& shape, int32_t strategy,
                      int32_t top_k, int32_t mode) {
@@ -23,12 +22,8 @@ Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, c
   config.constraint = constraint;
   config.vocabulary = &vocabulary;
   config.mode = mode;
-  sidbeam_session* session;
-  call("session_create", sidbeam_session_create, runtime, &config, &session);
-  return Session(session);
+  return make<Session>("session_create", sidbeam_session_create, runtime, &config);
 }
-
-}  // namespace
 
 SidbeamMethod::SidbeamMethod(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const Shape& shape,
                              int32_t strategy, int32_t top_k, const Drawing& drawing)

@@ -18,6 +18,10 @@ struct Drawing {
 // The key of all random numbers; the number of a slot is its request.
 constexpr int64_t kSeed = 1;
 
+// The codes of all levels have the same columns.
+Session make_session(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const Shape& shape, int32_t strategy,
+                     int32_t top_k = 0, int32_t mode = SIDBEAM_MODE_SEARCH);
+
 class SidbeamMethod final : public Method {
  public:
   SidbeamMethod(sidbeam_runtime* runtime, sidbeam_constraint* constraint, const Shape& shape, int32_t strategy,

@@ -7,8 +7,8 @@
 #include <random>
 #include <set>
 
-#include "library.h"
-#include "report.h"
+#include "decode_case.h"
+#include "sidbeam_method.h"
 #include "tables.h"
 
 namespace bench {
@@ -33,11 +33,10 @@ struct Found {
 class Searches {
  public:
   Searches(const Catalogue& catalogue, bool quick)
-      : catalogue_(catalogue), runtime_(make_runtime(1)), pool_(kPoolRows * catalogue.codes) {
-    const Builder builder = fill_builder(runtime_.get(), catalogue, SIDBEAM_KIND_TRIE);
-    sidbeam_index* index;
-    call("builder_finish", sidbeam_builder_finish, builder.get(), &index);
-    index_.reset(index);
+      : catalogue_(catalogue),
+        runtime_(make_runtime(1)),
+        index_(build_index(runtime_.get(), catalogue, SIDBEAM_KIND_TRIE)),
+        pool_(kPoolRows * catalogue.codes) {
     std::mt19937_64 random(3);
     std::normal_distribution<float> normal(0, quick ? 1.0F : 3.0F);
     for (int64_t i = 0; i < pool_.size(); ++i) pool_[i] = normal(random);
@@ -46,7 +45,8 @@ class Searches {
 
   // The median of a few runs, of which the first is not timed.
   Found run(sidbeam_constraint* constraint, int32_t width, int64_t request, int runs) const {
-    const Session session = make_session(constraint, width);
+    const Session session =
+        make_session(runtime_.get(), constraint, shape_of(catalogue_, 1, width), SIDBEAM_STRATEGY_TRIE);
     Found found = search(session.get(), width, request);
     std::vector<double> us;
     for (int i = 0; i < runs; ++i) us.push_back(search(session.get(), width, request).us);
@@ -55,21 +55,6 @@ class Searches {
   }
 
  private:
-  Session make_session(sidbeam_constraint* constraint, int32_t width) const {
-    const std::vector<int64_t> offsets(static_cast<size_t>(catalogue_.levels), 0);
-    sidbeam_vocabulary vocabulary = SIDBEAM_VOCABULARY_INIT;
-    vocabulary.levels = catalogue_.levels;
-    vocabulary.offsets = offsets.data();
-    sidbeam_session_config config = SIDBEAM_SESSION_CONFIG_INIT;
-    config.slots = 1;
-    config.beams = width;
-    config.constraint = constraint;
-    config.vocabulary = &vocabulary;
-    sidbeam_session* session;
-    call("session_create", sidbeam_session_create, runtime_.get(), &config, &session);
-    return Session(session);
-  }
-
   Found search(sidbeam_session* session, int32_t width, int64_t request) const {
     const auto beams = static_cast<size_t>(width);
     const sidbeam_start_args start = SIDBEAM_START_ARGS_INIT;
@@ -114,14 +99,6 @@ struct Rule {
 };
 constexpr Rule kRules[] = {{"half of the best 2000 seen", 0}, {"filter 10 %", 10}, {"filter 1 %", 1}};
 
-sidbeam_item_list list_of(const std::vector<int64_t>& rows) {
-  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
-  list.by = SIDBEAM_ITEMS_BY_ROW;
-  list.numbers = rows.data();
-  list.count = static_cast<int64_t>(rows.size());
-  return list;
-}
-
 class RuleCase {
  public:
   RuleCase(Context& context, const Catalogue& catalogue, const Searches& searches, const Rule& rule)
@@ -135,12 +112,8 @@ class RuleCase {
     for (int64_t row = 0; row < catalogue.sids && rule.percent > 0; ++row)
       if (static_cast<int32_t>(random() % 100) < rule.percent) passing_.push_back(row);
     if (rule.percent == 0) return;
-    const sidbeam_item_list list = list_of(passing_);
-    sidbeam_filter* filter;
-    call("filter_from_items", sidbeam_filter_from_items, searches.index(), &list, static_cast<int64_t*>(nullptr),
-         &filter);
-    filter_.reset(filter);
-    call("filter_prepare", sidbeam_filter_prepare, filter);
+    filter_ = filter_of(searches.index(), passing_);
+    call("filter_prepare", sidbeam_filter_prepare, filter_.get());
   }
 
   void run() {
@@ -149,8 +122,9 @@ class RuleCase {
     const int runs = quick ? 1 : 5;
     for (int64_t request = 0; request < requests; ++request) {
       std::vector<int64_t> seen = seen_by(request);
+      const sidbeam_item_list excluded = list_of(seen);
       const double begin = thread_microseconds();
-      const Constraint ruled = constrain_request(seen);
+      const Constraint ruled = constrain(searches_.index(), filter_.get(), rule_.percent == 0 ? &excluded : nullptr);
       making_.push_back(thread_microseconds() - begin);
       const Found exact = searches_.run(ruled.get(), kWanted, request, runs);
       exact_us_.push_back(exact.us);
@@ -178,17 +152,6 @@ class RuleCase {
       if (random() % 2 == 0) seen.push_back(ordinal);
     std::sort(seen.begin(), seen.end());
     return seen;
-  }
-
-  Constraint constrain_request(const std::vector<int64_t>& seen) const {
-    const sidbeam_item_list excluded = list_of(seen);
-    sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-    config.index = searches_.index();
-    config.filter = filter_.get();
-    if (rule_.percent == 0) config.excluded = &excluded;
-    sidbeam_constraint* constraint;
-    call("constraint_create", sidbeam_constraint_create, &config, &constraint);
-    return Constraint(constraint);
   }
 
   void filter_afterwards(Found& found, const std::vector<int64_t>& seen) const {

@@ -24,40 +24,19 @@ std::vector<char> draw_seen(int64_t items) {
   return seen;
 }
 
-// The rows that have that value.
-std::vector<int64_t> rows_of(const std::vector<char>& allowed, char value) {
+std::vector<int64_t> rows_of(const std::vector<char>& drawn) {
   std::vector<int64_t> rows;
-  for (size_t row = 0; row < allowed.size(); ++row)
-    if (allowed[row] == value) rows.push_back(static_cast<int64_t>(row));
+  for (size_t row = 0; row < drawn.size(); ++row)
+    if (drawn[row] != 0) rows.push_back(static_cast<int64_t>(row));
   return rows;
 }
 
-sidbeam_item_list list_of(const std::vector<int64_t>& rows) {
-  sidbeam_item_list list = SIDBEAM_ITEM_LIST_INIT;
-  list.by = SIDBEAM_ITEMS_BY_ROW;
-  list.numbers = rows.data();
-  list.count = static_cast<int64_t>(rows.size());
-  return list;
-}
-
 Constraint constrain_by(sidbeam_index* index, int64_t items, Rules rules) {
-  sidbeam_constraint_config config = SIDBEAM_CONSTRAINT_CONFIG_INIT;
-  config.index = index;
-  Filter filter;
-  if (rules != Rules::kSeen) {
-    const std::vector<int64_t> rows = rows_of(draw_half(items), 1);
-    const sidbeam_item_list half = list_of(rows);
-    sidbeam_filter* raw;
-    call("filter_from_items", sidbeam_filter_from_items, index, &half, static_cast<int64_t*>(nullptr), &raw);
-    filter.reset(raw);
-    config.filter = raw;
-  }
-  const std::vector<int64_t> rows = rows_of(draw_seen(items), 1);
+  Filter half;
+  if (rules != Rules::kSeen) half = filter_of(index, rows_of(draw_half(items)));
+  const std::vector<int64_t> rows = rows_of(draw_seen(items));
   const sidbeam_item_list seen = list_of(rows);
-  if (rules != Rules::kHalf) config.excluded = &seen;
-  sidbeam_constraint* constraint;
-  call("constraint_create", sidbeam_constraint_create, &config, &constraint);
-  return Constraint(constraint);
+  return constrain(index, half.get(), rules != Rules::kHalf ? &seen : nullptr);
 }
 
 Catalogue without(const Catalogue& all, Rules rules) {

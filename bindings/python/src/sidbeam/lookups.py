@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _native, catalogue
 from .arrays import vector
-from .checks import flag, integer, kind_of
+from .checks import kind_of
 from .enums import IdType
 from .errors import InvalidArgument, WrongType
 from .handle import Handle
@@ -107,19 +107,10 @@ class Lookups(Handle):
     ) -> ItemLists:
         """The item rows of ordinals ``[n]`` in their order, as :meth:`Session.items` gives those of beams (-1: none),
         with its limits and cap."""
-        if cap_by is not None or integer(cap, "cap") != 0:
-            constraint: Any = self.constraint  # type: ignore[attr-defined]  # of an Index
-            limits = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
-            found: ItemLists = constraint.item_rows_of(ordinals, **limits, cap=cap, cap_by=cap_by)
-            return found
-        every = flag(distinct, "distinct")
-
-        def items(wanted: Any, most: int, rows: Any, offsets: Any, truncated: Any, came_short: Any) -> None:
-            if came_short is not None:
-                came_short[0] = 0
-            _native.flat_index_items(self._handle, wanted, limit_per_sid, most, every, rows, offsets, truncated)
-
-        return list_items(items, ordinals, limit)
+        constraint: Any = self.constraint  # type: ignore[attr-defined]  # of an Index
+        limits = {"limit_per_sid": limit_per_sid, "limit": limit, "distinct": distinct}
+        found: ItemLists = constraint.item_rows_of(ordinals, **limits, cap=cap, cap_by=cap_by)
+        return found
 
     def item_ordinals(self, item_rows: Any) -> np.ndarray:
         """The ordinals ``[n]`` of item rows."""
