@@ -5,7 +5,7 @@
 # FILE of each, in a build folder, and what it needs.
 gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_capture tests/gpu/gpu_graphs tests/gpu/gpu_log_sum_exp
   tests/gpu/gpu_sampling tests/gpu/gpu_speculation tests/gpu/gpu_differential tests/gpu/bench/gpu_bench
-  samples/cuda_host
+  tests/gpu/bench/gpu_requests   samples/cuda_host
   tests/gpu/runner/gpu_runner_attention tests/gpu/runner/gpu_runner_draft
   tests/gpu/runner/gpu_runner_draft_refusals tests/gpu/runner/gpu_runner_forward
   tests/gpu/runner/gpu_runner_head tests/gpu/runner/gpu_runner_hidden tests/gpu/runner/gpu_runner_hidden_refusals
@@ -30,7 +30,7 @@ build_programs() {
     -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON -DSIDBEAM_DEPS="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")}" \
     -DCMAKE_PREFIX_PATH="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")/nlohmann}" &&
     cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_capture gpu_graphs gpu_sampling gpu_speculation \
-      gpu_log_sum_exp gpu_differential gpu_bench gpu_runner_attention gpu_runner_draft gpu_runner_draft_refusals \
+      gpu_log_sum_exp gpu_differential gpu_bench gpu_requests gpu_runner_attention gpu_runner_draft gpu_runner_draft_refusals \
       gpu_runner_forward gpu_runner_head gpu_runner_hidden gpu_runner_hidden_refusals gpu_runner_lane \
       gpu_runner_shared_kv gpu_runner_speculate gpu_runner_times gpu_runner_tree sidbeam_cuda_host
 }
@@ -38,7 +38,7 @@ build_programs() {
 # A hash of all that the programs are made of.
 sources_hash() {
   find CMakeLists.txt include runtime schemas samples/cuda_host.cu samples/CMakeLists.txt tests/CMakeLists.txt \
-    tests/handles.h tests/random_head.h tests/unit/models.h tests/unit/model_runs.h tests/differential tests/oracle \
+    tests/*.h tests/unit/models.h tests/unit/model_runs.h tests/differential tests/oracle \
     tests/speculation tests/bench tests/gpu \
     -type f \
     \( -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o -name '*.fbs' -o -name '*.map' \

@@ -23,7 +23,8 @@ export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin PYTHONDONTWRITEBYTECODE=1
 python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} bin=build/gpu
 folder=$(mktemp -d) && logs=$folder/$what
 end=$((SECONDS + ${GPU_SECONDS:-530})) most=${GPU_PART_SECONDS:-600}
-failed=0 ran=0 running='' running_since=0
+failed=0 ran=0
+declare -A began limit running  # of each part: the second it began at, its limit in seconds; of those that run: process
 mkdir -p "$output" "$logs"
 touch "$logs/parts.tsv" "$logs/parts.txt" "$logs/lines.jsonl"
 
@@ -46,43 +47,58 @@ archive() {
   mv "$output/.$what.tar.gz" "$output/$what.tar.gz"
 }
 
-# part NAME SECONDS COMMAND ...   a program or an exported function, its output in a log; 77 is "skipped"
-part() {
-  local name=$1 seconds begin=$SECONDS status=0 log=$logs/$1.log words=
+# begin NAME SECONDS COMMAND ...   starts a program or an exported function, its output in a log
+begin() {
+  local name=$1 seconds
   seconds=$(least "$2" "$(left)")
   shift 2
+  began[$name]=$SECONDS limit[$name]=$seconds
+  [ "$seconds" -gt 0 ] || return 0
+  # In the background, since bash runs a trap only once a command in the foreground has ended.
+  timeout -k 5 "$seconds" bash -c '"$@"' part "$@" >"$logs/$name.log" 2>&1 </dev/null &
+  running[$name]=$!
+}
+
+# await NAME   says how a part that was begun went; 77 is "skipped". Returns 0, said in full, since a bare return in a
+# trap gives the status from before the trap.
+await() {
+  local name=$1 seconds=${limit[$1]} status=0 log=$logs/$1.log words=
   if [ "$seconds" -le 0 ]; then
     failed=1
     ended "$name" 'LEFT OUT' 0 'no time left'
     return
   fi
-  running=$name running_since=$begin  # before it runs: a signal may come as soon as it does
-  # In the background, since bash runs a trap only once a command in the foreground has ended.
-  timeout -k 5 "$seconds" bash -c '"$@"' part "$@" >"$log" 2>&1 </dev/null &
-  wait $! || status=$?
-  running=
+  wait "${running[$name]}" || status=$?
+  unset "running[$name]"
+  seconds=$((SECONDS - began[$name]))
   words=$(tail -n 1 "$log" | tr -d '\t\r' | cut -c 1-100)
   case $status in
-    0) ran=1; ended "$name" ok $((SECONDS - begin)) "$words"; return ;;
-    77) ended "$name" skipped $((SECONDS - begin)) "${words#skipped: }"; return ;;
-    124 | 137) ran=1 words="ended by its limit of $seconds s"; ended "$name" 'TOO SLOW' $((SECONDS - begin)) "$words" ;;
-    *) ran=1; ended "$name" FAILED $((SECONDS - begin)) "status $status" ;;
+    0) ran=1; ended "$name" ok $seconds "$words"; return 0 ;;
+    77) ended "$name" skipped $seconds "${words#skipped: }"; return 0 ;;
+    124 | 137) ran=1; ended "$name" 'TOO SLOW' $seconds "ended by its limit of ${limit[$name]} s" ;;
+    *) ran=1; ended "$name" FAILED $seconds "status $status" ;;
   esac
   failed=1
   tail -n 25 "$log" | sed 's/^/    /'
 }
 
+# part NAME SECONDS COMMAND ...   one by itself
+part() {
+  begin "$@"
+  await "$1"
+}
+
 # However this ends: what there is goes into the results.
 finish() {
-  local status=$? note=
+  local status=$? note='' name
   trap - EXIT
   trap '' TERM INT HUP
-  if [ -n "$running" ]; then
-    kill "${!:-}" 2>/dev/null || true
-    wait "${!:-}" || true
-    ended "$running" KILLED $((SECONDS - running_since)) 'run.sh was ended from outside'
+  for name in "${!running[@]}"; do
+    if ! kill "${running[$name]}" 2>/dev/null; then await "$name"; continue; fi  # it had ended
+    wait "${running[$name]}" || true
+    ended "$name" KILLED $((SECONDS - began[$name])) 'run.sh was ended from outside'
     status=1
-  fi
+  done
   "$python" tests/gpu/bench/report.py --parts "$logs/parts.tsv" --lines "$logs/lines.jsonl" --commit "$commit" \
     --output "$output/$what.json" 2>&1 | tee "$logs/report.txt" || status=1
   cat "$logs/parts.txt" "$logs/report.txt" >"$output/$what.txt"
@@ -116,35 +132,36 @@ get_programs() {
   ran=0  # building says nothing about a GPU
 }
 
-sanitize() { # TOOL
-  part "sanitizer-$1" 90 compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/tests/gpu/gpu_differential" \
+# begin_sanitizer TOOL
+begin_sanitizer() {
+  begin "sanitizer-$1" 120 compute-sanitizer --tool "$1" --error-exitcode 1 "$bin/tests/gpu/gpu_differential" \
     --cases 12 --seed 3 --seconds 20 --no-shrink
 }
 
-# What decides about the others comes first.
+# What decides about the others comes first and alone. The others share the GPU: they take most of their time on the
+# processor, and nothing here is timed.
 run_tests() {
-  local tool
+  local tool runner sanitizers=''
+  local core='capture graphs sampling speculation log-sum-exp differential cuda-host'
+  local of_runner='attention draft draft_refusals forward head hidden hidden_refusals lane shared_kv speculate tree'
   part capture-probe 30 "$bin/tests/gpu/gpu_capture_probe"
-  part capture 30 "$bin/tests/gpu/gpu_capture"
-  part graphs 60 "$bin/tests/gpu/gpu_graphs"
-  part sampling 60 "$bin/tests/gpu/gpu_sampling" --cases 200
-  part speculation 60 "$bin/tests/gpu/gpu_speculation"
-  part log-sum-exp 60 "$bin/tests/gpu/gpu_log_sum_exp"
-  part differential 110 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink
-  part cuda-host 30 "$bin/samples/cuda_host"
-  for tool in attention draft draft_refusals forward head hidden hidden_refusals lane shared_kv speculate tree; do
-    part "runner-$tool" 60 env SIDBEAM_RUNNER_CUDA_LIBRARY="$bin/runtime/runner/libsidbeam_runner_cuda.so.1" \
-      "$bin/tests/gpu/runner/gpu_runner_$tool"
+  begin capture 60 "$bin/tests/gpu/gpu_capture"
+  begin graphs 120 "$bin/tests/gpu/gpu_graphs"
+  begin sampling 120 "$bin/tests/gpu/gpu_sampling" --cases 200
+  begin speculation 120 "$bin/tests/gpu/gpu_speculation"
+  begin log-sum-exp 120 "$bin/tests/gpu/gpu_log_sum_exp"
+  begin differential 150 "$bin/tests/gpu/gpu_differential" --cases 4000 --seed 1 --seconds 60 --coverage --no-shrink
+  begin cuda-host 60 "$bin/samples/cuda_host"
+  runner="$bin/runtime/runner/libsidbeam_runner_cuda.so.1"
+  for tool in $of_runner; do
+    begin "runner-$tool" 120 env SIDBEAM_RUNNER_CUDA_LIBRARY="$runner" "$bin/tests/gpu/runner/gpu_runner_$tool"
   done
-  if ! command -v compute-sanitizer >/dev/null; then
-    ended sanitizers 'left out' 0 'compute-sanitizer is not there'
-    return
-  fi
-  sanitize memcheck
-  sanitize racecheck
-  for tool in initcheck synccheck; do
-    if [ $((end - SECONDS)) -ge 30 ]; then sanitize $tool; else ended "sanitizer-$tool" 'left out' 0 'no time left'; fi
-  done
+  if command -v compute-sanitizer >/dev/null; then sanitizers='memcheck racecheck initcheck synccheck'; fi
+  for tool in $sanitizers; do begin_sanitizer "$tool"; done
+  for tool in $core; do await "$tool"; done
+  for tool in $of_runner; do await "runner-$tool"; done
+  for tool in $sanitizers; do await "sanitizer-$tool"; done
+  [ -n "$sanitizers" ] || ended sanitizers 'left out' 0 'compute-sanitizer is not there'
 }
 
 # Compiles for Triton and torch.compile: one process per table. What fails here fails again, and is reported, later.
@@ -162,16 +179,32 @@ export -f warm_rivals
 fit_attention() { "$python" tests/gpu/bench/fit_attention.py "$1" >"$2"; }
 export -f fit_attention
 
+# time_requests PROGRAM ARGUMENT ...   each model of the request benchmark
+time_requests() {
+  "$1" "$models/a" a 60 "${@:2}" && "$1" "$models/b" b 200 "${@:2}" && "$1" "$models/c" c 200 "${@:2}"
+}
+models=$folder/models
+export models
+export -f time_requests
+
 # The rivals last, warmed once nothing of ours is timed any more.
 run_bench() {
   local budget
+  local requests=tests/gpu/bench/requests_rival.py torch=1
+  "$python" -c 'import torch, transformers; assert torch.cuda.is_available()' 2>/dev/null || torch=0
   part bench 240 "$bin/tests/gpu/bench/gpu_bench" --cases tests/gpu/bench/cases.txt --json "$logs/lines.jsonl"
+  if [ $torch = 1 ]; then
+    part request-models 60 "$python" $requests models "$models"
+    part requests 90 env SIDBEAM_RUNNER_CUDA_LIBRARY="$bin/runtime/runner/libsidbeam_runner_cuda.so.1" \
+      bash -c 'time_requests "$@"' requests "$bin/tests/gpu/bench/gpu_requests" --json "$logs/lines.jsonl"
+  fi
   part attention-times 100 "$bin/tests/gpu/runner/gpu_runner_times" --seconds 90 --json "$logs/attention_times.jsonl"
   part attention-fit 20 fit_attention "$logs/attention_times.jsonl" "$logs/attention_plan_table.inc"
-  if ! "$python" -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
-    ended rivals 'left out' 0 "$python has no PyTorch that sees a GPU"
+  if [ $torch = 0 ]; then
+    ended rivals 'left out' 0 "$python has no transformers, or no PyTorch that sees a GPU"
     return
   fi
+  part requests-rival 90 "$python" $requests time "$models" --json "$logs/lines.jsonl"
   part warm-rivals 150 warm_rivals
   budget=$(($(left) - 30))
   part rivals 600 "$python" tests/gpu/bench/rivals.py --json "$logs/lines.jsonl" --budget $((budget > 10 ? budget : 10))

@@ -62,6 +62,9 @@ def onnxruntime_search(model, beams, _):
     return lambda batch: session.run(None, {"input_ids": numpy.array(batch, numpy.int32), **settings})
 
 
+TRANSFORMERS = {"max_new_tokens": LEVELS, "min_new_tokens": LEVELS, "length_penalty": 0.0, "do_sample": False}
+
+
 def transformers_search(model, beams, _):
     import torch
     import transformers
@@ -72,8 +75,7 @@ def transformers_search(model, beams, _):
     def search(batch):
         inputs = torch.tensor(batch)
         return loaded.generate(inputs, attention_mask=torch.ones_like(inputs), num_beams=beams,
-                               num_return_sequences=beams, max_new_tokens=LEVELS, min_new_tokens=LEVELS,
-                               length_penalty=0.0, do_sample=False)
+                               num_return_sequences=beams, **TRANSFORMERS)
     return search
 
 

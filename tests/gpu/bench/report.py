@@ -105,10 +105,24 @@ def targets(cases):
         yield f"width: lse given, {max(widths)} columns against {min(widths)}, + 5 %", wide, 1.05 * narrow
 
 
-def show_measurements(found):
-    cases = by_case(found)
-    show_times(cases)
+def show_requests(found):
+    """Batches of requests through the runner, and what transformers takes for them."""
+    cases = {}
     for m in found:
+        cases.setdefault(measurements.text_of_case(m["case"]), {})[m["name"]] = m["median"]
+    names = ("sidbeam, valid items", "sidbeam", "transformers")
+    rows = [["us per batch of requests (median)", *names]]
+    rows += [[case, *(figure(medians.get(name)) for name in names)] for case, medians in cases.items()]
+    if cases:
+        show(rows)
+
+
+def show_measurements(found):
+    steps = [m for m in found if m["table"] != "requests"]
+    cases = by_case(steps)
+    show_times(cases)
+    show_requests([m for m in found if m["table"] == "requests"])
+    for m in steps:
         if "exact beams" in m["note"]:
             print(f"flashrec's way, {m['table']} {m['case']['dtype']} level {m['case']['level']}: {m['note']}")
     for text, came, wanted in targets(cases):
