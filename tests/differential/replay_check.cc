@@ -33,14 +33,14 @@ Settings start_alone(const World& world, const Way& way, sidbeam_session* sessio
   return settings;
 }
 
-// The slot after its start and after each step.
+// The slot after its start and after each step. Where rounding let beams change places, the life may end sooner.
 std::vector<Snapshot> relive(const World& world, const Way& way, const Loaded& loaded, int strategy, Sayer sayer,
                              const Life& life) {
   const Place& place = *way.place;
   const Session session = make_session(way.runtime.get(), place, loaded.constraint.get(), world, strategy, 1);
   const Settings start = start_alone(world, way, session.get(), sayer, life);
   std::vector<Snapshot> after{snapshot(beams_of(place, session.get()), 0)};
-  for (size_t k = 0; k < life.rows.size(); ++k) {
+  for (size_t k = 0; k < life.rows.size() && after.back().active != 0; ++k) {
     const Feed feed = plain_feed(world, life.rows[k], world.c.beams, static_cast<int64_t>(k % 3));
     const Delivery there(place, feed);
     const Settings settings = said(life.settings[k], start);

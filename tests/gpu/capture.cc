@@ -27,7 +27,7 @@ struct Subject {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t exec = nullptr;
   cudaMemPool_t pool = nullptr;
-  void *memory = nullptr, *pinned = nullptr;
+  void *memory = nullptr, *pinned = nullptr, *of_other = nullptr;
   std::vector<std::function<void()>> later;  // gives back what the call made, when the capture has ended
 
   Subject();
@@ -50,6 +50,7 @@ Subject::Subject() {
   expect_cuda(cudaEventCreate(&begin), "make an event");
   expect_cuda(cudaEventCreate(&end), "make an event");
   expect_cuda(cudaMalloc(&memory, 256), "allocate");
+  expect_cuda(cudaMallocAsync(&of_other, 256, other), "allocate");
   expect_cuda(cudaHostAlloc(&pinned, 256, cudaHostAllocDefault), "allocate");
   expect_cuda(cudaMemPoolCreate(&pool, &properties), "make a pool");
   expect_cuda(cudaStreamBeginCapture(captured, cudaStreamCaptureModeGlobal), "begin a capture");
@@ -65,7 +66,8 @@ Subject::~Subject() {
   if (graph != nullptr) cudaGraphDestroy(graph);
   if (pool != nullptr) cudaMemPoolDestroy(pool);
   if (pinned != nullptr) cudaFreeHost(pinned);
-  if (memory != nullptr) cudaFree(memory);
+  for (void* of_device : {memory, of_other})
+    if (of_device != nullptr) cudaFree(of_device);
   for (cudaEvent_t event : {begin, end})
     if (event != nullptr) cudaEventDestroy(event);
   for (cudaStream_t stream_of_ours : {captured, other})
@@ -107,7 +109,10 @@ cudaError_t allocated(Subject& s, const Allocate& allocate) {
   return status;
 }
 
+// What a capture frees, it has allocated.
 cudaError_t free_async(Subject& s) {
+  const auto free = [&](void* memory) { return cudaFreeAsync(memory, s.stream); };
+  if (s.stream == s.other) return gone(free, s.of_other);
   void* memory = nullptr;
   expect_cuda(cudaMallocAsync(&memory, 256, s.stream), "allocate");
   return cudaFreeAsync(memory, s.stream);
@@ -241,6 +246,8 @@ bool is_allowed(Rule rule, const Situation& in) {
     case Rule::kAllowed:
     case Rule::kRecorded:
       return true;
+    case Rule::kRecordedHere:
+      return in.about || in.relaxed;
     case Rule::kEnqueued:
       return !in.about;
     case Rule::kUnsafe:

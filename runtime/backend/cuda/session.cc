@@ -140,11 +140,11 @@ void make_memory(const SessionShape& shape, DeviceSessionHandle& session) {
   const int64_t mirrored = layout.bytes(), table = layout.add<Slot>(slots);
   const int64_t widths = layout.add<int32_t>(slots * shape.levels);
   const int64_t ends = layout.add<uint64_t>(uses_columns(shape.strategy) ? beams : 0);
+  const int64_t counters = layout.add<int64_t>(kCounters);
   const int64_t history = layout.bytes(), parents = layout.add_bytes(beams, int64_t{shape.levels} * 4),
                 tokens = layout.add_bytes(beams, int64_t{shape.levels} * 4), history_end = layout.bytes();
   const bool looks_up = shape.strategy == SIDBEAM_STRATEGY_HASH_FINAL;
   const int64_t prefixes = layout.add_bytes(looks_up ? slots * kMostOpened : 0, int64_t{shape.levels} * 4);
-  const int64_t counters = layout.add<int64_t>(kCounters);
   VocabularyBlock vocabulary(shape.vocabulary, layout);
   const int64_t sampled_begin = layout.bytes();
   const SampledArrays sampled(slots, beams, shape.mode, layout);

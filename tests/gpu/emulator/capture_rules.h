@@ -15,17 +15,21 @@
 namespace emulator {
 
 enum class Rule {
-  kFree,         // always allowed; asks nothing of a device, so that it makes no context either
-  kAllowed,      // always allowed, also about a stream that is being captured
-  kRecorded,     // on a stream that is being captured it is recorded; on others it is always allowed
-  kEnqueued,     // not on a stream that is being captured; on others it is always allowed
-  kUnsafe,       // "potentially unsafe": not in a thread that a capture forbids such calls, unless its mode is relaxed
-  kUnsafeThere,  // the same, and in no mode about a stream that is being captured or an event that was recorded there
-  kWhole,        // in no mode while any stream of the device is being captured
+  kFree,          // always allowed; asks nothing of a device, so that it makes no context either
+  kAllowed,       // always allowed, also about a stream that is being captured
+  kRecorded,      // on a stream that is being captured it is recorded; on others it is always allowed
+  kRecordedHere,  // on a stream that is being captured it is recorded; on others it is "potentially unsafe"
+  kEnqueued,      // not on a stream that is being captured; on others it is always allowed
+  kUnsafe,        // "potentially unsafe": not in a thread that a capture forbids such calls, unless its mode is relaxed
+  kUnsafeThere,   // the same, and in no mode about a stream that is being captured or an event that was recorded there
+  kWhole,         // in no mode while any stream of the device is being captured
 };
 
 #define SILENT "not stated; taken as refused"
 #define PROHIBITED "PG: 'It is invalid to synchronize or query the execution status of a stream which is being captured"
+#define ALLOCATION_NODES                                                                                       \
+  "RT 'Stream Ordered Memory Allocator': 'During stream capture, this function results in the creation of an " \
+  "allocation node'"
 #define CAPTURE_MODES "RT 'Stream Management', cudaThreadExchangeStreamCaptureMode: "
 
 #define SIDBEAM_CAPTURE_RULES(CALL)                                                                                    \
@@ -55,13 +59,9 @@ enum class Rule {
   CALL(cudaHostAlloc, kUnsafe, SILENT "; pytorch/pytorch#146924 met it")                                               \
   CALL(cudaMallocHost, kUnsafe, SILENT)                                                                                \
   CALL(cudaFreeHost, kUnsafe, SILENT)                                                                                  \
-  CALL(cudaMallocAsync, kRecorded,                                                                                     \
-       "RT 'Stream Ordered Memory Allocator': 'During stream capture, this function results in the creation of an "    \
-       "allocation node'")                                                                                             \
-  CALL(cudaMallocFromPoolAsync, kRecorded, "RT 'Stream Ordered Memory Allocator': the same words")                     \
-  CALL(cudaFreeAsync, kRecorded,                                                                                       \
-       "RT 'Stream Ordered Memory Allocator': 'During stream capture, this function results in the creation of a "     \
-       "free node'")                                                                                                   \
+  CALL(cudaMallocAsync, kRecordedHere, ALLOCATION_NODES "; on others an H200 refused it (driver 580)")                 \
+  CALL(cudaMallocFromPoolAsync, kRecordedHere, ALLOCATION_NODES "; on others an H200 refused it (driver 580)")         \
+  CALL(cudaFreeAsync, kRecordedHere, "as cudaMallocAsync, of which it is the end; on others " SILENT)                  \
   CALL(cudaMemPoolCreate, kUnsafe, SILENT)                                                                             \
   CALL(cudaMemPoolSetAttribute, kUnsafe, SILENT)                                                                       \
   CALL(cudaMemPoolDestroy, kUnsafe, SILENT)                                                                            \

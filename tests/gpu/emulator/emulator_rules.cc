@@ -48,6 +48,9 @@ cudaError_t allow_there(Rule rule, EmulatedStream* stream, const EmulatedEvent* 
     case Rule::kFree:
     case Rule::kAllowed:
       return cudaSuccess;
+    case Rule::kRecordedHere:
+      if (!captured) return end_captures(cudaErrorStreamCaptureUnsupported, forbids_unsafe_calls);
+      [[fallthrough]];
     case Rule::kRecorded:
       return captured && stream->invalidated ? result(cudaErrorStreamCaptureInvalidated) : cudaSuccess;
     case Rule::kEnqueued:
