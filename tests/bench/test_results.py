@@ -17,7 +17,7 @@ import xml.etree.ElementTree as ElementTree
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "speculation")]
+sys.path[:0] = [HERE, os.path.join(HERE, "speculation"), os.path.join(HERE, "..", "gpu", "bench")]
 import draft_table
 import hidden_table
 import measurements
@@ -25,6 +25,7 @@ import overhead
 import papers.readme
 import plot
 import quotes
+import report
 import sampling_tables
 import svg
 import table
@@ -332,6 +333,15 @@ class Papers(unittest.TestCase):
         if os.path.exists(results):
             expected = papers.readme.text_of(measurements.read_document(results)[1])
         self.assertEqual(quoted, expected)
+
+
+class OnACard(unittest.TestCase):
+    def test_the_readme_quotes_the_results(self):
+        gpu = os.path.join(HERE, "..", "gpu")
+        with open(os.path.join(gpu, "README.md"), encoding="utf-8") as file:
+            quoted = quotes.quoted(file.read(), report.BEGIN)
+        results = measurements.read_document(os.path.join(HERE, "results", "h200.json"))
+        self.assertEqual(quoted, report.text_of(*results))
 
 
 class Draft(unittest.TestCase):

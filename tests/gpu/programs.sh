@@ -5,7 +5,7 @@
 # FILE of each, in a build folder, and what it needs.
 gpu_programs="tests/gpu/gpu_capture_probe tests/gpu/gpu_capture tests/gpu/gpu_graphs tests/gpu/gpu_log_sum_exp
   tests/gpu/gpu_sampling tests/gpu/gpu_speculation tests/gpu/gpu_differential tests/gpu/bench/gpu_bench
-  tests/gpu/bench/gpu_requests   samples/cuda_host
+  tests/gpu/bench/gpu_requests samples/cuda_host
   tests/gpu/runner/gpu_runner_attention tests/gpu/runner/gpu_runner_draft
   tests/gpu/runner/gpu_runner_draft_refusals tests/gpu/runner/gpu_runner_forward
   tests/gpu/runner/gpu_runner_head tests/gpu/runner/gpu_runner_hidden tests/gpu/runner/gpu_runner_hidden_refusals
@@ -21,18 +21,18 @@ gpu_architecture() {
   echo "${capability/./}-real"
 }
 
-# build_programs FOLDER ARCHITECTURE
+# build_programs FOLDER ARCHITECTURE   GPU_LINES=1: with the lines of the sources, for `run.sh profile`
 build_programs() {
   local generator=()
   if command -v ninja >/dev/null; then generator=(-G Ninja); fi
   cmake -S . -B "$1" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DSIDBEAM_CUDA=ON -DSIDBEAM_TESTS=gpu \
     -DSIDBEAM_CLI=OFF -DSIDBEAM_SAMPLES=ON -DSIDBEAM_WERROR=OFF -DCMAKE_CUDA_ARCHITECTURES="$2" \
+    -DCMAKE_CUDA_FLAGS="${GPU_LINES:+-lineinfo}" \
     -DCMAKE_BUILD_RPATH_USE_ORIGIN=ON -DSIDBEAM_DEPS="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")}" \
     -DCMAKE_PREFIX_PATH="${SIDBEAM_DEPS:+$(realpath "$SIDBEAM_DEPS")/nlohmann}" &&
-    cmake --build "$1" -j "$(nproc)" --target gpu_capture_probe gpu_capture gpu_graphs gpu_sampling gpu_speculation \
-      gpu_log_sum_exp gpu_differential gpu_bench gpu_requests gpu_runner_attention gpu_runner_draft gpu_runner_draft_refusals \
-      gpu_runner_forward gpu_runner_head gpu_runner_hidden gpu_runner_hidden_refusals gpu_runner_lane \
-      gpu_runner_shared_kv gpu_runner_speculate gpu_runner_times gpu_runner_tree sidbeam_cuda_host
+    # shellcheck disable=SC2046  # a word for each
+    cmake --build "$1" -j "$(nproc)" --target sidbeam_cuda_host \
+      $(for program in $gpu_programs; do case $program in tests/*) basename "$program" ;; esac; done)
 }
 
 # A hash of all that the programs are made of.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The tests and the benchmark of the CUDA backend on this machine's GPU, in two calls that each end inside 600 s. Needs
+# The tests and the benchmark of the CUDA backend on this machine's GPU, in calls that each end inside 600 s. Needs
 # CUDA 12 or later, CMake and a C++20 compiler, unless programs are carried; PyTorch and Triton for the rivals. Fetches
 # nothing.
 #   bash tests/gpu/run.sh tests      what may be captured, the tests, compute-sanitizer
 #   bash tests/gpu/run.sh bench      the benchmark, how attention is best spread, then the rivals
-# Both leave NAME.tar.gz (every log, every measurement), NAME.json and NAME.txt. The archive is made anew after each
+#   bash tests/gpu/run.sh profile    where the kernels of a step spend their time, by Nsight Compute
+# Each leaves NAME.tar.gz (every log, every measurement), NAME.json and NAME.txt. The archive is made anew after each
 # part, so that it holds what was finished even where this script is killed.
 # SIDBEAM_DEPS  folder that dependencies.sh filled: headers, the commit, perhaps the programs
 # GPU_OUTPUT    where results go (build/gpu/results)
@@ -18,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . tests/gpu/programs.sh
 
 what=${1:-}
-case $what in tests | bench) ;; *) sed -n '5,6s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
+case $what in tests | bench | profile) ;; *) sed -n '5,7s/^# *//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;; esac
 export PATH=$PATH:${CUDA_PATH:-/usr/local/cuda}/bin PYTHONDONTWRITEBYTECODE=1
 python=${GPU_PYTHON:-python3} output=${GPU_OUTPUT:-build/gpu/results} bin=build/gpu
 folder=$(mktemp -d) && logs=$folder/$what
@@ -28,9 +29,9 @@ declare -A began limit running  # of each part: the second it began at, its limi
 mkdir -p "$output" "$logs"
 touch "$logs/parts.tsv" "$logs/parts.txt" "$logs/lines.jsonl"
 
-# Where there is no repository, dependencies.sh has written down which commit it was.
-commit=$(git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null ||
-  cat "${SIDBEAM_DEPS:-.}/COMMIT" 2>/dev/null || echo unknown)
+# dependencies.sh has written down which commit it was; a copy elsewhere may have another in its repository, or none.
+commit=$(cat "${SIDBEAM_DEPS:-.}/COMMIT" 2>/dev/null ||
+  git describe --always --dirty --abbrev=40 --exclude='*' 2>/dev/null || echo unknown)
 
 least() { echo $(($1 < $2 ? $1 : $2)); }
 left() { least $((end - SECONDS)) "$most"; }
@@ -55,7 +56,8 @@ begin() {
   began[$name]=$SECONDS limit[$name]=$seconds
   [ "$seconds" -gt 0 ] || return 0
   # In the background, since bash runs a trap only once a command in the foreground has ended.
-  timeout -k 5 "$seconds" bash -c '"$@"' part "$@" >"$logs/$name.log" 2>&1 </dev/null &
+  timeout -k 5 "$seconds" bash -c '"$@" && status=0 || status=$?; echo $SECONDS >"$0"; exit $status' \
+    "$folder/$name.seconds" "$@" >"$logs/$name.log" 2>&1 </dev/null &
   running[$name]=$!
 }
 
@@ -70,7 +72,7 @@ await() {
   fi
   wait "${running[$name]}" || status=$?
   unset "running[$name]"
-  seconds=$((SECONDS - began[$name]))
+  seconds=$(cat "$folder/$name.seconds" 2>/dev/null || echo $((SECONDS - began[$name])))
   words=$(tail -n 1 "$log" | tr -d '\t\r' | cut -c 1-100)
   case $status in
     0) ran=1; ended "$name" ok $seconds "$words"; return 0 ;;
@@ -126,6 +128,7 @@ get_programs() {
     command -v $tool >/dev/null ||
       { echo "run.sh: expected $tool in PATH (or, of CUDA, in /usr/local/cuda/bin)" >&2; exit 2; }
   done
+  export gpu_programs
   export -f build_programs
   part build 420 build_programs $bin "$architecture"
   [ $failed = 0 ] || exit 1
@@ -208,6 +211,23 @@ run_bench() {
   part warm-rivals 150 warm_rivals
   budget=$(($(left) - 30))
   part rivals 600 "$python" tests/gpu/bench/rivals.py --json "$logs/lines.jsonl" --budget $((budget > 10 ? budget : 10))
+}
+
+# profile TABLE   counters of each kernel, and how often its lines and instructions were found waiting
+profile() {
+  ncu --clock-control none --cache-control none --graph-profiling node --set full \
+    --kernel-name 'regex:(step|row|finish)_kernel' --launch-count 12 --force-overwrite -o "$folder/$1" \
+    "$bin/tests/gpu/bench/gpu_bench" --cases tests/gpu/bench/profile.txt --only "$1" --replays 1 &&
+    ncu --import "$folder/$1.ncu-rep" --page details >"$logs/$1.details.txt" &&
+    { ncu --import "$folder/$1.ncu-rep" --page source --csv --print-source cuda,sass ||
+      ncu --import "$folder/$1.ncu-rep" --page source --csv; } | gzip >"$logs/$1.source.csv.gz"
+}
+export folder logs bin
+export -f profile
+
+run_profile() {
+  local table
+  for table in small medium large; do part "profile-$table" 150 profile $table; done
 }
 
 get_programs

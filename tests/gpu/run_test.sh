@@ -119,6 +119,22 @@ after_an_end_without_warning_what_was_finished_is_there() {
   holds parts.tsv "$(printf 'capture-probe\tok')"
 }
 
+a_profile_holds_what_the_profiler_says_of_each_table() {
+  restore
+  script "$folder/path/ncu" 'echo "profiler: $*"'
+  expect 0 profile
+  for table in small medium large; do
+    for page in 'details.txt details' 'source.csv.gz source'; do
+      tar -xzOf "$GPU_OUTPUT/profile.tar.gz" "profile/$table.${page% *}" |
+        { case $page in *gz*) gunzip ;; *) cat ;; esac; } | grep "profiler: .*page ${page#* }" >/dev/null ||
+        fail "the archive's $table.${page% *} does not hold what the profiler says"
+    done
+  done
+  script "$folder/path/ncu" 'exit 9'
+  expect 1 profile
+  says '^profile-large +FAILED .* status 9$'
+}
+
 without_a_gpu_it_says_that_nothing_ran() {
   for file in $gpu_programs; do program "$file" 'echo skipped: no CUDA device; exit 77'; done
   script "$folder/path/compute-sanitizer" 'exit 77'
@@ -150,6 +166,7 @@ a_part_over_its_limit_stops_no_other
 without_time_the_rest_is_left_out
 an_end_from_outside_is_reported
 after_an_end_without_warning_what_was_finished_is_there
+a_profile_holds_what_the_profiler_says_of_each_table
 without_a_gpu_it_says_that_nothing_ran
 programs_of_another_gpu_or_source_are_not_used
 echo passed

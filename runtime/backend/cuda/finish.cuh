@@ -1,9 +1,9 @@
 // The end of a slot's step, by one block: selects the best of what the rows left and writes them, in order, as the new
 // beams.
 //
-// Every candidate among the best `width` lies in a group whose key is at least the width-th largest key, and there are
-// at most `width` such groups. Groups of one child are candidates themselves; the others are scanned again for children
-// that reach the bound. So the selection is exact, and its memory is bounded however many candidates tie.
+// Every key that a row left is a candidate, so that the width-th largest of them is a bound that the best `width`
+// candidates reach. Further ones can only be in groups whose last key reaches it, too, of which few are to be expected;
+// these are scanned again. So the selection is exact, and its memory is bounded however many candidates tie.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -24,6 +24,7 @@ struct OpenedGroup {
   BeamRow beam;
   Children children;
   uint32_t begin, end;  // its children
+  uint64_t last;        // of its keys that are known
   int32_t prefix[kSharedPrefix];
 };
 
@@ -57,11 +58,15 @@ struct ByScore {
   const Entry& entry;
 };
 
+// Keys that are sorted: more than there are beams, so that a bound need not be the exact one; but no more than fit.
+template <int kMostBeams>
+inline constexpr uint32_t kSorted = kMostBeams < 512 ? 512 : kMostBeams;
+
 template <int kThreads, int kMostBeams, class Rank>
 struct FinishShared {
-  uint64_t keys[kMostBeams + Rank::kMore];  // finally those of the candidates; then the new states
+  uint64_t keys[kSorted<kMostBeams> + Rank::kMore];  // finally those of the candidates; then the new states
   SelectStorage select;
-  uint32_t count, chosen, most_groups, total, worst_bad, worst_bad_lse, ended, worst;
+  uint32_t count, chosen, most_keys, total, worst_bad, worst_bad_lse, ended, worst;
   int32_t no_row;
   uint32_t counters[kCounters];
   typename Rank::Group groups[kThreads / kWarp];
@@ -84,28 +89,33 @@ class Finish {
   __device__ void run() {
     read_notes();
     find_candidates();
-    const uint32_t wanted = candidates_wanted();
-    uint32_t count = shared_.count;
     if (in_workspace_) {
-      if (count > wanted) {
-        keep_best(wanted);
-        count = wanted;
+      if (shared_.count > room()) {
+        keep_best();
       } else {
-        for (uint32_t i = own(); i < count; i += kThreads) shared_.keys[i] = work_.candidates[i];
+        for (uint32_t i = own(); i < shared_.count; i += kThreads) shared_.keys[i] = work_.candidates[i];
       }
     }
-    if constexpr (Rank::kMore > 0) count = without_last(count);
-    write_beams(sorted(count));
+    uint32_t count = std::min(shared_.count, room());
+    if constexpr (Rank::kMore > 0)
+      if (count > kSorted<kMostBeams>) count = without_last(count);
+    write_beams(best_sorted(count));
   }
 
  private:
   __device__ static uint32_t own() { return static_cast<uint32_t>(thread_id()); }
   __device__ uint32_t candidates_wanted() const { return static_cast<uint32_t>(entry_.width) + Rank::kMore; }
+  // The most candidates that are sorted: a power of two with some to spare, so that a bound is found in few rounds.
+  __device__ uint32_t room() const {
+    constexpr uint32_t kMost = kSorted<kMostBeams>;
+    const uint32_t wanted = candidates_wanted(), spare = 1U << (32 - __clz(static_cast<int>(wanted + kWarp - 1)));
+    return std::max(wanted, std::min(spare, kMost));
+  }
 
   // Sums up the notes of the slot's rows.
   __device__ void read_notes() {
     if (thread_id() == 0) {
-      shared_.count = shared_.chosen = shared_.most_groups = shared_.total = shared_.worst_bad = shared_.ended = 0;
+      shared_.count = shared_.chosen = shared_.most_keys = shared_.total = shared_.worst_bad = shared_.ended = 0;
       shared_.worst_bad_lse = 0;
       shared_.no_row = 0;
     }
@@ -125,87 +135,88 @@ class Finish {
         atomicAdd(&shared_.counters[kCandidates], note.count);
         atomicAdd(&shared_.counters[note.kind], 1U);
       }
-      atomicAdd(&shared_.total, note.groups);
-      atomicMax(&shared_.most_groups, note.groups);
+      atomicAdd(&shared_.total, note.keys());
+      atomicMax(&shared_.most_keys, std::min(note.keys(), keys_of_row(session_.beams, entry_.live)));
     }
     __syncthreads();
   }
 
-  // Calls visit(key, m, group, note) for this thread's share of the keys of all rows: one row per thread if rows left
-  // few keys, one row per warp if they left many.
+  // Calls visit(key, i) for this thread's share of the keys of all rows that are not 0; i is as in key_at(). Several
+  // loads are in flight. (A row per warp, one key after the other, was most of a step's time on an H200.)
   template <class Visit>
-  __device__ void for_each_key(const Visit& visit) const {
-    const uint32_t stride = keys_of_row(session_.beams, entry_.live);
-    const bool few = shared_.most_groups <= 4;
-    const uint32_t first = few ? own() : own() / kWarp, step = few ? kThreads : kThreads / kWarp;
-    for (uint32_t m = first; m < static_cast<uint32_t>(entry_.live); m += step) {
-      const Note& note = work_.notes[m];
-      if (note.found != RowFound::kCandidates) continue;
-      const uint64_t* keys = work_.keys + int64_t{m} * stride;
-      const uint32_t groups = note.groups;
-      const bool single = note.single();
-      for (uint32_t g = few ? 0 : own() % kWarp; g < groups; g += few ? 1 : kWarp)
-        if (keys[g] != 0) visit(keys[g], m, g, single);
+  __device__ __forceinline__ void for_each_key(const Visit& visit) const {
+    constexpr int kAtATime = 4;
+    const uint32_t end = static_cast<uint32_t>(entry_.live) << bits_of_row();
+#pragma unroll 1
+    for (uint32_t i = own(); i < end; i += kAtATime * kThreads) {
+      uint64_t keys[kAtATime];
+#pragma unroll
+      for (int j = 0; j < kAtATime; ++j) keys[j] = i + j * kThreads < end ? key_at(i + j * kThreads) : 0;
+#pragma unroll
+      for (int j = 0; j < kAtATime; ++j)
+        if (keys[j] != 0) visit(keys[j], i + j * kThreads);
     }
+  }
+  // Rows are numbered as if each had as many keys as the one with the most, or the next power of two.
+  __device__ int bits_of_row() const {
+    return shared_.most_keys > 1 ? 32 - __clz(static_cast<int>(shared_.most_keys - 1)) : 0;
+  }
+  __device__ uint64_t key_at(uint32_t i) const {
+    const uint32_t m = i >> bits_of_row(), k = i & ((1U << bits_of_row()) - 1);
+    const Note& note = work_.notes[m];
+    if (note.found != RowFound::kCandidates || k >= note.keys()) return 0;
+    return work_.keys[m * keys_of_row(session_.beams, entry_.live) + k];
   }
 
   // Puts the candidates into shared memory if all of them are known at once, otherwise into the workspace.
   __device__ void find_candidates() {
     const uint32_t wanted = candidates_wanted();
     uint64_t bound = 1;
-    if (shared_.total > wanted) {
-      if (count_keys() > wanted)
-        bound = select_bound<kThreads>(
-            [&](const auto& visit) { for_each_key([&](uint64_t key, uint32_t, uint32_t, bool) { visit(key); }); },
-            wanted, shared_.select);
-      __syncthreads();
-      if (thread_id() == 0) shared_.count = 0;
-      __syncthreads();
-    }
-    for_each_key([&](uint64_t key, uint32_t m, uint32_t group, bool single) {
+    if (shared_.total > wanted)
+      bound =
+          select_bound<kThreads>([&](const auto& visit) { for_each_key([&](uint64_t key, uint32_t) { visit(key); }); },
+                                 wanted, room(), shared_.select);
+    for_each_key([&](uint64_t key, uint32_t i) {
       if (key < bound) return;
-      if (single) {
-        const uint32_t at = atomicAdd(&shared_.count, 1U);
-        if (at < kMostBeams + Rank::kMore) shared_.keys[at] = key;
-      } else {
-        const uint32_t at = atomicAdd(&shared_.chosen, 1U);
-        // The beam takes 12 bits of a place; a row has at most 2^18 groups of several children.
-        if (at < static_cast<uint32_t>(session_.beams) + Rank::kMore) work_.chosen[at] = m << kNumberBits | group;
-      }
+      const uint32_t at = atomicAdd(&shared_.count, 1U);
+      if (at < room()) shared_.keys[at] = key;
+      if (i % kKeysOfGroup == kKeysOfGroup - 1) choose_group(i);
     });
     __syncthreads();
     in_workspace_ = shared_.chosen > 0;
     if (!in_workspace_) return;
-    const uint32_t known = std::min<uint32_t>(shared_.count, kMostBeams + Rank::kMore);
+    const uint32_t known = std::min(shared_.count, room());
     for (uint32_t i = own(); i < known; i += kThreads) work_.candidates[i] = shared_.keys[i];
     __syncthreads();
     open_groups(bound);
   }
 
-  // Counts the keys that are not 0.
-  __device__ uint32_t count_keys() {
-    uint32_t count = 0;
-    for_each_key([&](uint64_t, uint32_t, uint32_t, bool) { ++count; });
-    atomicAdd(&shared_.count, count);
-    __syncthreads();
-    return shared_.count;
+  // Key i is the last of a group, unless it is one of all keys of its row.
+  __device__ void choose_group(uint32_t i) {
+    const uint32_t m = i >> bits_of_row(), group = (i & ((1U << bits_of_row()) - 1)) / kKeysOfGroup;
+    if (work_.notes[m].single()) return;
+    const uint32_t at = atomicAdd(&shared_.chosen, 1U);
+    // At most an eighth of the keys that reach the bound. The beam takes 12 bits of a place; a row has at most 2^15
+    // groups of several children.
+    if (at < most_chosen()) work_.chosen[at] = m << kNumberBits | group;
   }
+  __device__ uint32_t most_chosen() const { return static_cast<uint32_t>(session_.beams + kMoreChosen); }
 
-  // Scans the chosen groups, one per warp, and collects the candidates that reach the bound. If the workspace could
-  // overflow, it is cut back to the best, which raises the bound.
+  // Scans the chosen groups, one per warp, and collects the candidates that reach the bound and are not known. If the
+  // workspace could overflow, it is cut back to the best, which raises the bound.
   __device__ void open_groups(uint64_t bound) {
-    const uint32_t wanted = candidates_wanted();
     const auto capacity = static_cast<uint32_t>(work_.candidate_capacity);
-    const uint32_t chosen = std::min(shared_.chosen, static_cast<uint32_t>(session_.beams) + Rank::kMore);
+    const uint32_t chosen = std::min(shared_.chosen, most_chosen());
     uint32_t next = own() / kWarp;
     Share group;
     if (next < chosen) group = open(next);
     for (;;) {
       for (int round = 0; round < kRounds && next < chosen; ++round) {
         const uint32_t i = group.at + own() % kWarp;
+        const auto& opened = shared_.groups[warp_id()];
         bool bad = false;
-        const uint64_t key = i < group.end ? rank_.key(shared_.groups[warp_id()], i, bad) : 0;
-        if (key >= bound) {
+        const uint64_t key = i < group.end ? rank_.key(opened, i, bad) : 0;
+        if (key >= bound && key < opened.last) {
           const uint32_t at = atomicAdd(&shared_.count, 1U);
           if (at < capacity) work_.candidates[at] = key;
         }
@@ -218,8 +229,9 @@ class Finish {
       const uint32_t count = shared_.count;
       __syncthreads();  // before any thread adds to it
       if (count + kThreads * kRounds <= capacity) continue;
-      bound = keep_best(wanted);
-      for (uint32_t i = own(); i < wanted; i += kThreads) work_.candidates[i] = shared_.keys[i];
+      bound = keep_best();
+      for (uint32_t i = own(); i < std::min(shared_.count, room()); i += kThreads)
+        work_.candidates[i] = shared_.keys[i];
       __syncthreads();
     }
   }
@@ -255,6 +267,7 @@ class Finish {
     }
     out.beam = beam;
     out.children = children;
+    out.last = work_.keys[m * keys_of_row(session_.beams, entry_.live) + (number_of(chosen) + 1) * kKeysOfGroup - 1];
     out.begin = note.begin(number_of(chosen));
     // If the slot was named twice, it may have advanced since the note was made.
     out.end = std::min(note.begin(number_of(chosen) + 1), children.count);
@@ -266,13 +279,14 @@ class Finish {
     return session_.prefixes + (int64_t{entry_.slot} * kMostOpened + warp_id()) * session_.levels;
   }
 
-  // Puts the best k of the workspace's more than k candidates into shared memory; returns a bound that they reach.
-  __device__ uint64_t keep_best(uint32_t k) {
-    const uint32_t count = std::min(shared_.count, static_cast<uint32_t>(work_.candidate_capacity));
+  // Puts the best of the workspace's candidates, at least as many as are wanted and as many as there is room for, into
+  // shared memory; returns a bound that they reach.
+  __device__ uint64_t keep_best() {
+    const uint32_t count = std::min(shared_.count, static_cast<uint32_t>(work_.candidate_capacity)), most = room();
     const auto keys = [&](const auto& visit) {
       for (uint32_t i = own(); i < count; i += kThreads) visit(work_.candidates[i]);
     };
-    const uint64_t bound = select_bound<kThreads>(keys, k, shared_.select);
+    const uint64_t bound = select_bound<kThreads>(keys, candidates_wanted(), most, shared_.select);
     __syncthreads();
     if (thread_id() == 0) {
       shared_.count = 0;
@@ -282,20 +296,17 @@ class Finish {
     keys([&](uint64_t key) {
       if (key < bound) return;
       const uint32_t at = atomicAdd(&shared_.count, 1U);
-      if (at < k) shared_.keys[at] = key;
+      if (at < most) shared_.keys[at] = key;
     });
     __syncthreads();
     return bound;
   }
 
-  // Takes the last of width + 1 keys out; returns how many are left.
+  // Takes the last of `count` keys out, of which one more are wanted than can be sorted; returns how many are left.
   __device__ uint32_t without_last(uint32_t count) {
-    count = std::min(count, candidates_wanted());
-    if (count <= static_cast<uint32_t>(entry_.width)) return count;
     __syncthreads();
     KeyRange range;
-    for (uint32_t i = own(); i < count; i += kThreads)
-      range.least = shared_.keys[i] < range.least ? shared_.keys[i] : range.least;
+    for (uint32_t i = own(); i < count; i += kThreads) range.add(shared_.keys[i]);
     const uint64_t last = range_of_block<kThreads>(range, shared_.select).least;
     for (uint32_t i = own(); i + 1 < count; i += kThreads)
       if (shared_.keys[i] == last) shared_.keys[i] = shared_.keys[count - 1];
@@ -304,15 +315,17 @@ class Finish {
     return count - 1;
   }
 
-  // Sorts the keys in shared memory; returns their number.
-  __device__ uint32_t sorted(uint32_t count) {
-    count = std::min(count, static_cast<uint32_t>(entry_.width));
+  // Sorts the keys in shared memory; returns how many of them are beams.
+  __device__ uint32_t best_sorted(uint32_t count) {
+    const auto width = static_cast<uint32_t>(entry_.width);
     int padded = 2 * kWarp;
     while (padded < static_cast<int>(count)) padded *= 2;
     for (uint32_t i = count + own(); i < static_cast<uint32_t>(padded); i += kThreads) shared_.keys[i] = 0;
     __syncthreads();
     sort_falling<kThreads>(shared_.keys, padded);
-    return count;
+    if (count <= width) return count;
+    if (thread_id() == 0) rank_.leave_out(shared_.keys[width]);
+    return width;
   }
 
   // Returns the state after a candidate, and writes what no other beam needs any more.

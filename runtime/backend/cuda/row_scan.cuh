@@ -1,4 +1,4 @@
-// One beam's row, by one block: its normaliser, and the best of each group of its children.
+// One beam's row, by one block: its normaliser, and the best of its children.
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
@@ -28,7 +28,7 @@ struct RowShared {
   BeamRow beam;
   Children children;
   const float* lse;    // the row's, if it was given
-  uint64_t* keys;      // [most_keys] of the row's groups, on the device
+  uint64_t* keys;      // [most_keys] that the row leaves, on the device
   uint32_t most_keys;  // a power of two, or as many as there can be children
   typename BlockFold<Terms, kThreads>::Storage fold;
   SelectStorage select;
@@ -109,19 +109,11 @@ __device__ __forceinline__ bool find_best_codes(int32_t top_k, RowShared<kThread
       visit(code_key(beam.x(i, codes), i));
   };
   bool bad = false;
-  uint32_t finite = 0;
-  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads) {
-    const float x = beam.x(i, codes);
-    bad = bad || !(x < kInfinity);
-    finite += x > -kInfinity ? 1 : 0;
-  }
+  for (uint32_t i = static_cast<uint32_t>(thread_id()); i < count; i += kThreads)
+    bad = bad || !(beam.x(i, codes) < kInfinity);
   if (__syncthreads_or(bad)) return false;
-  if (thread_id() == 0) shared.select.bins[0] = 0;
-  __syncthreads();
-  atomicAdd(&shared.select.bins[0], finite);
-  __syncthreads();
-  const uint32_t all = shared.select.bins[0], wanted = static_cast<uint32_t>(top_k);
-  const uint64_t least = all <= wanted ? 1 : select_bound<kThreads>(keys, wanted, shared.select);
+  const auto wanted = static_cast<uint32_t>(top_k);
+  const uint64_t least = select_bound<kThreads>(keys, wanted, wanted, shared.select);
   __syncthreads();
   if (thread_id() == 0) shared.children.least = least;
   __syncthreads();
@@ -162,24 +154,44 @@ __device__ __forceinline__ RowOutcome normalize(int32_t normalization, int32_t t
   return use_sum(over == SumOver::kCodes ? with_end(sum, beam, children) : sum, score);
 }
 
-// Writes the keys of the row's groups, a group or a warp of children that are groups themselves at a time; returns
+// The best kKeysOfGroup keys that a warp has met, falling, one a lane; 0 where there are none, and in other lanes.
+struct BestOfWarp {
+  uint64_t own = 0, least = 0;  // this lane's; the last of the best
+
+  // Takes each lane's key.
+  __device__ __forceinline__ void add(uint64_t key) {
+    for (unsigned better = __ballot_sync(kAllLanes, key > least); better != 0; better &= better - 1) {
+      const uint64_t next = __shfl_sync(kAllLanes, key, __ffs(static_cast<int>(better)) - 1);
+      if (next <= least) continue;  // raised meanwhile
+      const uint64_t before = __shfl_up_sync(kAllLanes, own, 1);
+      if (next > own) own = lane_id() == 0 || before >= next ? next : before;
+      least = __shfl_sync(kAllLanes, own, kKeysOfGroup - 1);
+    }
+  }
+};
+
+// Writes the keys that a row leaves, by warps: of all children, or of each group its best ones, falling. Returns
 // whether a child makes the row bad. key_of_child(i, bad) is as candidate_key().
 template <int kThreads, class Key>
 __device__ __forceinline__ bool write_keys(const Note& note, const Key& key_of_child, uint64_t* keys) {
   const bool single = note.single();
+  const auto lane = static_cast<uint32_t>(lane_id());
   const uint32_t units = single ? (note.count + kWarp - 1) / kWarp : note.groups;
   bool bad = false;
   for (uint32_t u = static_cast<uint32_t>(warp_id()); u < units; u += kThreads / kWarp) {
     const uint32_t begin = single ? u * kWarp : note.begin(u);
     const uint32_t end = single ? std::min(begin + kWarp, note.count) : note.begin(u + 1);
-    const uint32_t first = begin + static_cast<uint32_t>(lane_id());
-    uint64_t best = 0;
-    for (uint32_t i = first; i < end; i += kWarp) {
-      const uint64_t key = key_of_child(i, bad);
-      best = key > best ? key : best;
+    BestOfWarp best;
+    uint64_t key = 0;
+    for (uint32_t first = begin; first < end; first += kWarp) {
+      key = first + lane < end ? key_of_child(first + lane, bad) : 0;
+      if (!single) best.add(key);
     }
-    if (!single) best = warp_max(best);
-    if (single ? first < end : lane_id() == 0) keys[single ? first : u] = best;
+    if (single) {
+      if (begin + lane < end) keys[begin + lane] = key;
+    } else if (lane < kKeysOfGroup) {
+      keys[u * kKeysOfGroup + lane] = best.own;
+    }
   }
   return __syncthreads_or(bad) != 0;
 }

@@ -175,7 +175,7 @@ __device__ const uint64_t* best_keys(const uint64_t* all, uint32_t n, uint32_t k
   atomicAdd(&sort.count, own);
   __syncthreads();
   const uint32_t count = std::min(sort.count, k);
-  const uint64_t bound = sort.count > k ? select_bound<kThreads>(keys, k, sort.select) : 1;
+  const uint64_t bound = sort.count > k ? select_bound<kThreads>(keys, k, k, sort.select) : 1;
   const uint32_t padded = power_of_two_from(count);
   uint64_t* out = padded <= kSorted ? sort.keys : sorted;
   __syncthreads();

@@ -103,8 +103,7 @@ cudaError_t launch_whole(const SessionView& session, const StepView& step, cudaS
 }
 
 // Two blocks per multiprocessor of an H200, which can run at the same time. Up to there, saving a launch should be
-// worth more than the additional registers that the rows' part of the kernel takes. (Reasoned, not measured: no GPU
-// yet.)
+// worth more than the additional registers that the rows' part of the kernel takes. (Reasoned, not measured.)
 #if defined(SIDBEAM_EMULATED)
 constexpr int64_t kFewRows = 24;  // so that small tests take both ways
 #else

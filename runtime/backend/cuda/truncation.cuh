@@ -73,14 +73,10 @@ __device__ __forceinline__ uint64_t least_kept(const Keys& keys, const Mass& mas
                                                MassStorage& masses) {
   __syncthreads();  // the previous call may still be reading the storage
   KeyRange own;
-  keys([&](uint64_t key) {
-    if (key == 0) return;
-    own.least = key < own.least ? key : own.least;
-    own.most = key > own.most ? key : own.most;
-  });
-  const auto [least, most] = range_of_block<kThreads>(own, select);
-  int above = 64 - __clzll(static_cast<long long>(most ^ least));  // bits not decided yet
-  uint64_t prefix = above == 64 ? 0 : most >> above, left = goal;
+  keys([&](uint64_t key) { own.add(key); });
+  const KeyRange range = range_of_block<kThreads>(own, select);
+  int above = 64 - __clzll(static_cast<long long>(range.most ^ range.least));  // bits not decided yet
+  uint64_t prefix = above == 64 ? 0 : range.most >> above, left = goal;
 #pragma unroll 1
   while (above > 0) {
     const int below = above > kDigitBits ? above - kDigitBits : 0;

@@ -1,6 +1,7 @@
 """One results file of how run.sh's parts ended and of what bench.cc and rivals.py measured, and a short table of that.
 
     python3 report.py --parts PARTS --lines LINES --commit COMMIT --output RESULTS.json
+    python3 report.py --quote RESULTS.json README.md     puts the tables there (test_results.py)
 SPDX-License-Identifier: Apache-2.0"""
 import argparse
 import json
@@ -10,6 +11,9 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
 import measurements  # noqa: E402
+import quotes  # noqa: E402
+
+BEGIN = "<!-- of a results file, by bench/report.py -->"
 
 COLUMNS = (("ceiling", "ceiling"), ("sidbeam", "sidbeam"), ("lse given", "sidbeam, lse given"),
            ("unconstr.", "sidbeam, unconstrained"), ("alone", "sidbeam, alone"), ("triton", "triton, graph"),
@@ -62,20 +66,23 @@ def figure(value):
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
-def show(rows):
+def lines_of(rows):
+    """Aligned columns, without those that have a head alone."""
+    kept = [i for i in range(len(rows[0])) if any(row[i] for row in rows[1:])]
+    rows = [[row[i] for i in kept] for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        print(row[0].ljust(widths[0]) + "".join("  " + cell.rjust(width) for cell, width in zip(row[1:], widths[1:])))
+    return [row[0].ljust(widths[0]) + "".join("  " + cell.rjust(width) for cell, width in zip(row[1:], widths[1:]))
+            for row in rows]
 
 
-def show_times(cases):
+def steps(cases):
     rows = [["us per step (median)", *(title for title, _ in COLUMNS)]]
     for (table, b, m, v, columns, dtype, norm, level), names in cases.items():
         text = f"{table} B={b} M={m} V={v}" + (f" of {columns}" if columns != v else "") + f" {dtype}"
         text += (f" {norm}" if norm != "full" else "") + f" level {level}"
         medians = [names[name]["median"] if name in names else None for _, name in COLUMNS]
         rows.append([text, *map(figure, medians)])
-    show(rows)
+    return lines_of(rows) if cases else []
 
 
 def targets(cases):
@@ -105,7 +112,7 @@ def targets(cases):
         yield f"width: lse given, {max(widths)} columns against {min(widths)}, + 5 %", wide, 1.05 * narrow
 
 
-def show_requests(found):
+def requests(found):
     """Batches of requests through the runner, and what transformers takes for them."""
     cases = {}
     for m in found:
@@ -113,16 +120,25 @@ def show_requests(found):
     names = ("sidbeam, valid items", "sidbeam", "transformers")
     rows = [["us per batch of requests (median)", *names]]
     rows += [[case, *(figure(medians.get(name)) for name in names)] for case, medians in cases.items()]
-    if cases:
-        show(rows)
+    return lines_of(rows) if cases else []
+
+
+def tables(found):
+    return [*steps(by_case([m for m in found if m["table"] != "requests"])),
+            *requests([m for m in found if m["table"] == "requests"])]
+
+
+def text_of(machine, found):
+    """As README.md quotes them."""
+    gpu, driver = machine["gpu"].split(", ")[:2]
+    return "\n".join([f"{gpu}, driver {driver}, commit {machine['commit']}, {machine['date']}:", "", "```text",
+                      *tables(found), "```"])
 
 
 def show_measurements(found):
-    steps = [m for m in found if m["table"] != "requests"]
-    cases = by_case(steps)
-    show_times(cases)
-    show_requests([m for m in found if m["table"] == "requests"])
-    for m in steps:
+    print("\n".join(tables(found)))
+    cases = by_case([m for m in found if m["table"] != "requests"])
+    for m in found:
         if "exact beams" in m["note"]:
             print(f"flashrec's way, {m['table']} {m['case']['dtype']} level {m['case']['level']}: {m['note']}")
     for text, came, wanted in targets(cases):
@@ -131,11 +147,17 @@ def show_measurements(found):
 
 def main():
     parser = argparse.ArgumentParser(description="Makes a results file and a table of what came on a GPU.")
-    parser.add_argument("--parts", required=True, help="file with one part a line")
-    parser.add_argument("--lines", required=True, help="file with one measurement a line")
-    parser.add_argument("--commit", required=True)
-    parser.add_argument("--output", required=True)
+    parser.add_argument("--quote", nargs=2, metavar=("RESULTS", "README"))
+    parser.add_argument("--parts", help="file with one part a line")
+    parser.add_argument("--lines", help="file with one measurement a line")
+    parser.add_argument("--commit")
+    parser.add_argument("--output")
     options = parser.parse_args()
+    if options.quote:
+        results, readme = options.quote
+        return quotes.put(readme, BEGIN, text_of(*measurements.read_document(results)))
+    if None in (options.parts, options.lines, options.commit, options.output):
+        parser.error("expected --quote, or --parts, --lines, --commit and --output")
     parts, found, about = read_parts(options.parts), read_measurements(options.lines), machine(options.commit)
     with open(options.output, "w", encoding="utf-8") as file:
         file.write('{"machine": ' + json.dumps(about, indent=1) + ',\n"parts": [\n')
