@@ -133,8 +133,8 @@ static inline void fl_destroy_draft_decoder(void* object) {
 /* As in sidbeam_draft_config; on the CPU runs take the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
-                                                     int32_t normalization, int32_t top_k, int32_t device_type,
-                                                     int32_t device_id, sidbeam_error* err) {
+                                                     int32_t normalization, int32_t top_k, int64_t max_listed,
+                                                     int32_t device_type, int32_t device_id, sidbeam_error* err) {
   sidbeam_draft_config config = SIDBEAM_DRAFT_CONFIG_INIT;
   sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
   sidbeam_draft_decoder* decoder = NULL;
@@ -146,6 +146,7 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   config.verification = verification;
   config.normalization = normalization;
   config.top_k = top_k;
+  config.max_listed = max_listed;
   config.device_type = device_type;
   config.device_id = device_id;
   object = fl_share(runtime, FLAT_RUNTIME, err);

@@ -42,6 +42,7 @@ enum {
   FLAT_RUNNER_MODE,
   FLAT_RUNNER_TOP_K,
   FLAT_RUNNER_OUTPUT_PATH,
+  FLAT_RUNNER_MAX_LISTED,
   FLAT_RUNNER_COUNT
 };
 
@@ -68,6 +69,7 @@ static inline sidbeam_runner_config fl_runner_config(const int64_t* numbers) {
   config.mode = fl_narrow(numbers[FLAT_RUNNER_MODE]);
   config.top_k = fl_narrow(numbers[FLAT_RUNNER_TOP_K]);
   config.output_path = fl_narrow(numbers[FLAT_RUNNER_OUTPUT_PATH]);
+  config.max_listed = numbers[FLAT_RUNNER_MAX_LISTED];
   return config;
 }
 

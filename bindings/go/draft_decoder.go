@@ -18,7 +18,8 @@ type DraftConfig struct {
 	Verification DraftVerification
 	// NormalizeFull, NormalizeLevel, which is the same here, or, with DraftVerifyTrie, NormalizeValid.
 	Normalization Normalization
-	TopK          int // codes per beam that DraftVerifyHash looks up; 0: M
+	TopK          int   // codes per beam that DraftVerifyHash looks up; 0: M
+	MaxListed     int64 // on CUDA the most item rows that a request's rules may list, excluded or allowed; 0: 4096
 	// On CUDA see RunOn. The weights are uploaded for the head's first decoder there, the index if it is not there yet;
 	// those of runs' constraints must be.
 	Device Device
@@ -47,7 +48,7 @@ func NewDraftDecoder(config DraftConfig) (*DraftDecoder, error) {
 	if err := withRuntime(config.Runtime, func(runtime uintptr) {
 		box = native.Flat_draft_decoder_create(runtime, config.Head.handle.raw(), config.Index.handle.raw(),
 			requests, beams, int(config.Verification), int(config.Normalization), saturate(config.TopK),
-			int(config.Device.Type), saturate(config.Device.ID), f.bytes())
+			config.MaxListed, int(config.Device.Type), saturate(config.Device.ID), f.bytes())
 	}); err != nil {
 		return nil, err
 	}

@@ -57,7 +57,8 @@ type RunnerConfig struct {
 	// With NormalizeValid: whether a level's logits are those of the beams' children alone, or a product of all of the
 	// level's. It changes no result.
 	OutputPath HiddenPath
-	TopK       int // of StrategyHashFinal and StrategySortedTopK: codes per beam that are looked up; 0: Beams
+	TopK       int   // of StrategyHashFinal and StrategySortedTopK: codes per beam that are looked up; 0: Beams
+	MaxListed  int64 // on CUDA the most item rows that a request's rules may list, excluded or allowed; 0: 4096
 }
 
 // Speculate says how a runner's draft is verified.
@@ -175,6 +176,7 @@ func (c *RunnerConfig) numbers() []int64 {
 	numbers[native.FLAT_RUNNER_MODE] = int64(c.Mode)
 	numbers[native.FLAT_RUNNER_TOP_K] = int64(c.TopK)
 	numbers[native.FLAT_RUNNER_OUTPUT_PATH] = int64(c.OutputPath)
+	numbers[native.FLAT_RUNNER_MAX_LISTED] = c.MaxListed
 	return numbers
 }
 

@@ -174,11 +174,13 @@ typedef struct sidbeam_draft_config {
   const sidbeam_allocator* allocator; /* copied; of the decoder's arrays of the host. NULL: that of the C library */
   /* Instruction set of the products, as in sidbeam_runtime_config; NULL: the best there is. Not read on CUDA. */
   const char* cpu_target;
+  /* On CUDA: the most item rows that the rules of a request may list, as in sidbeam_session_config; 0: 4096. */
+  int64_t max_listed;
 } sidbeam_draft_config;
 #define SIDBEAM_DRAFT_CONFIG_INIT                                                                                   \
   {                                                                                                                 \
     (uint32_t)sizeof(sidbeam_draft_config), 1, 1, SIDBEAM_DRAFT_VERIFY_TRIE, SIDBEAM_NORMALIZE_FULL, 0, NULL, NULL, \
-        SIDBEAM_DEVICE_CPU, 0, 0, 0, NULL, NULL, NULL, NULL                                                         \
+        SIDBEAM_DEVICE_CPU, 0, 0, 0, NULL, NULL, NULL, NULL, 0                                                      \
   }
 
 typedef struct sidbeam_draft_args {

@@ -271,12 +271,15 @@ typedef struct sidbeam_runner_config {
   sidbeam_draft_head* head;
   const int32_t* placeholders; /* [placeholder_count] tokens, copied */
   int64_t placeholder_count;   /* L */
+  /* On CUDA: the most item rows that the rules of a request may list, as in sidbeam_session_config; 0: 4096. One that
+   * lists more is done as INVALID_ARGUMENT. */
+  int64_t max_listed;
 } sidbeam_runner_config;
 #define SIDBEAM_RUNNER_CONFIG_INIT                                                                                    \
   {                                                                                                                   \
     (uint32_t)sizeof(sidbeam_runner_config), 1, NULL, NULL, NULL, NULL, 0, SIDBEAM_NORMALIZE_FULL,                    \
         SIDBEAM_STRATEGY_TRIE, 0.0f, 0.0f, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-        NULL, SIDBEAM_SPECULATE_STRICT, 0, 0, SIDBEAM_MODE_SEARCH, 0, SIDBEAM_HIDDEN_FASTEST, NULL, NULL, 0           \
+        NULL, SIDBEAM_SPECULATE_STRICT, 0, 0, SIDBEAM_MODE_SEARCH, 0, SIDBEAM_HIDDEN_FASTEST, NULL, NULL, 0, 0        \
   }
 
 /* Keys and values that the host computed: of the first positions of a prompt (after RoPE, before the group's

@@ -92,9 +92,10 @@ void check_list(const IndexView& index, const NamedItems& items) {
            static_cast<long long>(list.offsets[i]));
 }
 
-// Adds the rows of every known entry; returns the number of the others. Entries are hashed some way ahead.
+// Adds the rows of every known entry; returns the number of the others. What is read of an entry is fetched some way
+// ahead: its place in the table, then the id that is there.
 int64_t find_ids(const sidbeam_index& index, const sidbeam_item_list& list, GrowingRows& rows) {
-  constexpr int64_t kTogether = 32;
+  constexpr int64_t kTogether = 64;
   const IndexView& view = index.index.view;
   const IdTable& table = index.find_id_table();
   const RepeatsView* repeats = table.repeats() ? &index.find_repeats() : nullptr;
@@ -106,6 +107,7 @@ int64_t find_ids(const sidbeam_index& index, const sidbeam_item_list& list, Grow
       places[i] = table.place_of(view, id_at(list, first + i));
       table.prefetch(places[i]);
     }
+    for (int64_t i = 0; i < n; ++i) table.prefetch_id(view, places[i]);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t row = table.find_from(view, id_at(list, first + i), places[i]);
       if (row < 0) {

@@ -30,7 +30,7 @@ static flat_handle* make_head(void) {
 static flat_handle* make_decoder(const rig* r, int32_t device_type) {
   flat_handle *head = make_head(), *decoder;
   OKAY(decoder = flat_draft_decoder_create(r->runtime, head, r->index, 1, 2, SIDBEAM_DRAFT_VERIFY_TRIE,
-                                           SIDBEAM_NORMALIZE_FULL, 0, device_type, 0, &err));
+                                           SIDBEAM_NORMALIZE_FULL, 0, 0, device_type, 0, &err));
   flat_free(head);
   return decoder;
 }

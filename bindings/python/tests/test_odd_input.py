@@ -282,7 +282,7 @@ def test_runners() -> None:
 
     names = "model constraint beams vocabulary begin_tokens normalization strategy inverse_temperature soft_cap"
     names += " max_prompt max_group queue_requests lanes lane_threads batch_requests batch_rows wait_us adjust draft"
-    names += " draft_beams speculate without_replacement mode head placeholders top_k output_path runtime"
+    names += " draft_beams speculate without_replacement mode head placeholders top_k output_path max_listed runtime"
     throw(named(make, names, model=model, constraint=index, vocabulary=vocabulary))
     with sidbeam.Runner(model, index, beams=5, vocabulary=vocabulary) as runner:
         names = "tokens beams priority deadline_us constraint context seed sampling_request"
@@ -317,7 +317,7 @@ def test_hidden_states_and_drafts(index: sidbeam.Index, tmp_path: pathlib.Path) 
     draft.write(tmp_path / "head", **arrays)
     throw({"open": sidbeam.DraftHead.open})
     head = sidbeam.DraftHead.open(tmp_path / "head")
-    names = "head index beams requests verification normalization top_k device runtime"
+    names = "head index beams requests verification normalization top_k max_listed device runtime"
     throw(named(sidbeam.DraftDecoder, names, head=head, index=index, beams=2))
     decoder = sidbeam.DraftDecoder(head, index, beams=2, requests=2)
     throw(named(decoder.run, "hidden constraints widths dtype stream", hidden=logits(2, 3, 3)))

@@ -30,6 +30,16 @@ class IdTable {
   void prefetch(uint64_t place) const {
     __builtin_prefetch(static_cast<const char*>(rows_.view().data) + place * static_cast<uint64_t>(rows_.view().width));
   }
+  // The id with which find_from() will compare first.
+  void prefetch_id(const IndexView& index, uint64_t place) const {
+    const uint64_t held = rows_.view()[place];
+    if (held == 0) return;
+    if (index.id_type == IdType::kString) {
+      __builtin_prefetch(index.name_offsets + held - 1);
+    } else {
+      __builtin_prefetch(index.ids + held - 1);
+    }
+  }
   int64_t find_from(const IndexView& index, const ItemId& id, uint64_t place) const;
   // Whether some id has several rows, which are then among the index's repeats.
   bool repeats() const { return repeats_; }

@@ -26,8 +26,8 @@ struct Block {
   uint64_t words() const { return row_words(rows); }
 };
 
-// Writes bit i as passes(i), which is 0 or 1, for each i below `count`. A byte for each and then a product per eight:
-// compilers turn the inner loop into vectors where the test allows it.
+// Writes bit i as passes(i), which is 0 or 1, for each i below `count`. A byte for each first: compilers turn the inner
+// loop into vectors where the test allows it.
 template <class Passes>
 void set_bits(uint64_t count, uint64_t* out, const Passes& passes) {
   alignas(64) uint8_t flags[64] = {};
@@ -39,6 +39,26 @@ void set_bits(uint64_t count, uint64_t* out, const Passes& passes) {
       for (uint64_t i = 0; i < count - begin; ++i) flags[i] = static_cast<uint8_t>(passes(begin + i));
     }
     out[begin / 64] = pack_flags(flags);
+  }
+}
+
+// The same for passes(i) that looks a bit up, which no vector does: bits are shifted in, in two halves at a time. (A
+// byte for each, as above, took four times as long.)
+template <class Passes>
+void set_bits_looked_up(uint64_t count, uint64_t* out, const Passes& passes) {
+  for (uint64_t begin = 0; begin < count; begin += 64) {
+    const uint64_t rows = std::min<uint64_t>(64, count - begin), low_rows = std::min<uint64_t>(32, rows);
+    uint64_t low = 0, high = 0;
+    if (rows == 64) {
+      for (uint64_t i = 32; i-- > 0;) {
+        low = low + low + passes(begin + i);
+        high = high + high + passes(begin + 32 + i);
+      }
+    } else {
+      for (uint64_t i = low_rows; i-- > 0;) low = low + low + passes(begin + i);
+      for (uint64_t i = rows - low_rows; i-- > 0;) high = high + high + passes(begin + 32 + i);
+    }
+    out[begin / 64] = low | high << 32;
   }
 }
 
@@ -68,9 +88,10 @@ void test_keys(const Test& test, uint64_t count, uint64_t* out, const KeyAt& key
   if (span < kMostFlags) {
     uint8_t flags[kMostFlags + 1] = {};  // a byte takes half as long to look up as a bit
     for (uint64_t at = 0; at <= span; ++at) flags[at] = static_cast<uint8_t>(has_bit(bits, at));
-    return set_bits(count, out, [&](uint64_t i) { return flags[std::min<uint64_t>(place(i), uint64_t{span} + 1)]; });
+    return set_bits_looked_up(count, out,
+                              [&](uint64_t i) { return flags[std::min<uint64_t>(place(i), uint64_t{span} + 1)]; });
   }
-  set_bits(count, out, [&](uint64_t i) {
+  set_bits_looked_up(count, out, [&](uint64_t i) {
     const uint64_t at = std::min<uint64_t>(place(i), uint64_t{span} + 1);
     return bits[at / 64] >> (at % 64) & 1;
   });
@@ -107,7 +128,7 @@ void mark_lists(const uint64_t* pass, uint64_t begin, uint64_t codes, const Bloc
   for (uint64_t word = 0; word < row_words(codes); ++word)
     for (uint64_t left = pass[word]; left != 0; left &= left - 1) {
       const uint64_t code = begin + word * 64 + static_cast<uint64_t>(std::countr_zero(left));
-      row = first_where(row, block.rows - 1, [&](uint64_t i) { return offset(block.first + i + 1) > code; });
+      row = first_where_near(row, block.rows - 1, [&](uint64_t i) { return offset(block.first + i + 1) > code; });
       put_bit(out, row, true);
     }
 }

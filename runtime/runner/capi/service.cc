@@ -153,6 +153,7 @@ LaneConfig lane_config(sidbeam_runtime* runtime, const Service& service, const s
   lane.normalization = config.normalization;
   lane.top_k = config.top_k;
   lane.output_path = config.output_path;
+  lane.max_listed = config.max_listed;
   lane.inverse_temperature = config.inverse_temperature;
   lane.soft_cap = config.soft_cap;
   lane.mode = config.mode;

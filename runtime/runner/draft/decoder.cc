@@ -53,6 +53,7 @@ void DraftDecoder::make_session(sidbeam_runtime* runtime, const sidbeam_draft_co
   session.strategy = strategy_of(config.verification);
   session.normalization = config.normalization;
   session.top_k = config.top_k;
+  session.max_listed = config.max_listed;
   session.constraint = constraint_.get();
   session.device_type = config.device_type;
   session.device_id = config.device_id;

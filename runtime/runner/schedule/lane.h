@@ -77,6 +77,7 @@ struct LaneConfig {
   int32_t normalization = SIDBEAM_NORMALIZE_FULL;
   int32_t top_k = 0;
   int32_t output_path = SIDBEAM_HIDDEN_FASTEST;  // SIDBEAM_HIDDEN_*
+  int64_t max_listed = 0;                        // as in sidbeam_session_config
   float inverse_temperature = 0.0f, soft_cap = 0.0f;
   int32_t mode = SIDBEAM_MODE_SEARCH;
   CpuTarget target = CpuTarget::kBaseline;

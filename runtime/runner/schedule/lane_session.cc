@@ -45,6 +45,7 @@ void LaneSession::create(Rows rows) {
   session.strategy = config_.strategy;
   session.normalization = config_.normalization;
   session.top_k = config_.top_k;
+  session.max_listed = config_.max_listed;
   session.constraint = config_.constraint;
   session.mode = config_.mode;
   session.vocabulary = rows == Rows::kLogits ? &config_.output->vocabulary() : &choices;

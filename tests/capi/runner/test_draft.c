@@ -127,6 +127,7 @@ static void configs_that_are_not_offered_are_refused(void) {
   REFUSES(verification, 3, INVALID_ARGUMENT, "config.verification is 3");
   REFUSES(normalization, SIDBEAM_NORMALIZE_NONE, INVALID_ARGUMENT, "config.normalization is 3");
   REFUSES(top_k, -1, INVALID_ARGUMENT, "config.top_k is -1");
+  REFUSES(max_listed, -1, INVALID_ARGUMENT, "config.max_listed is -1");
   REFUSES(threads, 2, INVALID_ARGUMENT, "config.execute is NULL");
   REFUSES(device_type, 2, INVALID_ARGUMENT, "config.device_type is 2, expected 0..1");
   setenv("SIDBEAM_CUDA_LIBRARY", "/nowhere/libsidbeam_cuda.so.1", 1);

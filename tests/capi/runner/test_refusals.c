@@ -91,6 +91,7 @@ static void configs_that_make_no_sense_are_refused(void) {
   BAD(config.strategy = 99, SIDBEAM_INVALID_ARGUMENT, "config.strategy is 99, expected 0..4");
   BAD(config.strategy = SIDBEAM_STRATEGY_SORTED, SIDBEAM_MISSING_SECTION, "expected an index built with kinds sorted");
   BAD(config.output_path = -1, SIDBEAM_INVALID_ARGUMENT, "config.output_path is -1, expected 0..2");
+  BAD(config.max_listed = -1, SIDBEAM_INVALID_ARGUMENT, "config.max_listed is -1, expected 0..16777216");
   BAD(config.output_path = SIDBEAM_HIDDEN_CHILDREN, SIDBEAM_UNSUPPORTED,
       "config.output_path is SIDBEAM_HIDDEN_CHILDREN, expected another, since config.normalization is not VALID");
   BAD((config.output_path = SIDBEAM_HIDDEN_CHILDREN, config.normalization = SIDBEAM_NORMALIZE_VALID,

@@ -19,6 +19,14 @@ namespace {
 using differential::expect;
 using namespace sidbeam::runner;
 
+constexpr int32_t kListed = 40;  // item rows that some_rules(300) list: excluded ones that pass the filter
+
+differential::ItemRules more_rules() {
+  differential::ItemRules rules = some_rules(300);
+  rules.excluded->entries.push_back(2);
+  return rules;
+}
+
 // A model's lane, wherever it is.
 struct Place {
   Place(const std::string& name, const Golden& golden, sidbeam_runtime* runtime, sidbeam_constraint* constraint,
@@ -40,7 +48,7 @@ struct Place {
     limits.begin_tokens = golden.begin.data(), limits.begin_count = static_cast<int64_t>(golden.begin.size());
     LaneConfig of;
     of.runtime = runtime, of.constraint = constraint, of.output = &output->columns();
-    of.requests = 4, of.beams = kBeams, of.normalization = normalization;
+    of.requests = 4, of.beams = kBeams, of.normalization = normalization, of.max_listed = kListed;
     if (adjusts)
       of.adjust = [](void* context, const sidbeam_level* level) -> int32_t {
         ++*static_cast<int*>(context);
@@ -70,6 +78,7 @@ void run_model(const std::string& name, int32_t normalization, bool variable, bo
   const differential::Constraint many = make_constraint(runtime.get(), 300, 1, variable, true),
                                  few = make_constraint(runtime.get(), 4, 2, variable, true),
                                  ruled = make_constraint(runtime.get(), 300, 1, variable, true, some_rules(300)),
+                                 too_many = make_constraint(runtime.get(), 300, 1, variable, true, more_rules()),
                                  elsewhere = make_constraint(runtime.get(), 9, 3, variable, false);
   Place there(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CUDA, normalization, variable, adjusts);
   Place here(name, golden, runtime.get(), many.get(), SIDBEAM_DEVICE_CPU, normalization, variable, adjusts);
@@ -94,13 +103,17 @@ void run_model(const std::string& name, int32_t normalization, bool variable, bo
     expect(near.found[0].status == SIDBEAM_OK && !near.found[0].scores.empty(), name, ": found nothing");
   }
   expect((there.adjusted > 0) == adjusts, name, ": adjust was called ", there.adjusted, " times");
-  // A request whose index is not on the device ends by itself.
-  const std::vector<Job> jobs = {job(0, kBeams, elsewhere.get(), 16, no), job(1, kBeams, many.get(), 17, no)};
-  Collector far(2), near(2);
-  there.lane->run(jobs.data(), 2, far);
-  here.lane->run(jobs.data(), 2, near);
+  // A request whose index is not on the device, or whose rules list too much, ends by itself.
+  const std::vector<Job> jobs = {job(0, kBeams, elsewhere.get(), 16, no), job(1, kBeams, many.get(), 17, no),
+                                 job(0, kBeams, too_many.get(), 18, no)};
+  Collector far(3), near(3);
+  there.lane->run(jobs.data(), 3, far);
+  here.lane->run(jobs.data(), 3, near);
   expect(far.found[0].status == SIDBEAM_BAD_STATE, name, ": an index that is not uploaded gave ", far.found[0].status);
-  compare(far.found[1], near.found[1], name + " beside a request that did not start");
+  expect(far.found[2].status == SIDBEAM_INVALID_ARGUMENT && near.found[2].status == SIDBEAM_OK, name,
+         ": a list that is too long gave ", far.found[2].status, " and ", near.found[2].status);
+  expect(far.message.find("lists 41 item rows, expected at most 40") != std::string::npos, name, ": ", far.message);
+  compare(far.found[1], near.found[1], name + " beside requests that did not start");
 }
 
 // When one job has ended, sets the flag by which another is cancelled.

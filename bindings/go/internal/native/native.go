@@ -537,15 +537,15 @@ typedef _goslice_ swig_type_507;
 typedef _goslice_ swig_type_508;
 typedef _gostring_ swig_type_509;
 typedef _goslice_ swig_type_510;
-typedef _goslice_ swig_type_511;
+typedef long long swig_type_511;
 typedef _goslice_ swig_type_512;
-typedef long long swig_type_513;
+typedef _goslice_ swig_type_513;
 typedef long long swig_type_514;
 typedef long long swig_type_515;
 typedef long long swig_type_516;
 typedef long long swig_type_517;
 typedef long long swig_type_518;
-typedef _goslice_ swig_type_519;
+typedef long long swig_type_519;
 typedef _goslice_ swig_type_520;
 typedef _goslice_ swig_type_521;
 typedef _goslice_ swig_type_522;
@@ -554,78 +554,79 @@ typedef _goslice_ swig_type_524;
 typedef _goslice_ swig_type_525;
 typedef _goslice_ swig_type_526;
 typedef _goslice_ swig_type_527;
-typedef long long swig_type_528;
+typedef _goslice_ swig_type_528;
 typedef long long swig_type_529;
 typedef long long swig_type_530;
 typedef long long swig_type_531;
 typedef long long swig_type_532;
 typedef long long swig_type_533;
-typedef _goslice_ swig_type_534;
+typedef long long swig_type_534;
 typedef _goslice_ swig_type_535;
-typedef long long swig_type_536;
-typedef _goslice_ swig_type_537;
+typedef _goslice_ swig_type_536;
+typedef long long swig_type_537;
 typedef _goslice_ swig_type_538;
 typedef _goslice_ swig_type_539;
-typedef long long swig_type_540;
+typedef _goslice_ swig_type_540;
 typedef long long swig_type_541;
 typedef long long swig_type_542;
 typedef long long swig_type_543;
-typedef _goslice_ swig_type_544;
+typedef long long swig_type_544;
 typedef _goslice_ swig_type_545;
-typedef long long swig_type_546;
-typedef _goslice_ swig_type_547;
+typedef _goslice_ swig_type_546;
+typedef long long swig_type_547;
 typedef _goslice_ swig_type_548;
 typedef _goslice_ swig_type_549;
-typedef long long swig_type_550;
+typedef _goslice_ swig_type_550;
 typedef long long swig_type_551;
 typedef long long swig_type_552;
 typedef long long swig_type_553;
 typedef long long swig_type_554;
 typedef long long swig_type_555;
-typedef _goslice_ swig_type_556;
+typedef long long swig_type_556;
 typedef _goslice_ swig_type_557;
 typedef _goslice_ swig_type_558;
-typedef long long swig_type_559;
-typedef _goslice_ swig_type_560;
+typedef _goslice_ swig_type_559;
+typedef long long swig_type_560;
 typedef _goslice_ swig_type_561;
 typedef _goslice_ swig_type_562;
 typedef _goslice_ swig_type_563;
-typedef long long swig_type_564;
-typedef _goslice_ swig_type_565;
-typedef long long swig_type_566;
-typedef _goslice_ swig_type_567;
-typedef long long swig_type_568;
-typedef _goslice_ swig_type_569;
+typedef _goslice_ swig_type_564;
+typedef long long swig_type_565;
+typedef _goslice_ swig_type_566;
+typedef long long swig_type_567;
+typedef _goslice_ swig_type_568;
+typedef long long swig_type_569;
 typedef _goslice_ swig_type_570;
 typedef _goslice_ swig_type_571;
 typedef _goslice_ swig_type_572;
 typedef _goslice_ swig_type_573;
-typedef long long swig_type_574;
-typedef _goslice_ swig_type_575;
+typedef _goslice_ swig_type_574;
+typedef long long swig_type_575;
 typedef _goslice_ swig_type_576;
-typedef long long swig_type_577;
+typedef _goslice_ swig_type_577;
 typedef long long swig_type_578;
 typedef long long swig_type_579;
 typedef long long swig_type_580;
 typedef long long swig_type_581;
 typedef long long swig_type_582;
-typedef _goslice_ swig_type_583;
+typedef long long swig_type_583;
 typedef _goslice_ swig_type_584;
 typedef _goslice_ swig_type_585;
 typedef _goslice_ swig_type_586;
 typedef _goslice_ swig_type_587;
-typedef long long swig_type_588;
+typedef _goslice_ swig_type_588;
 typedef long long swig_type_589;
-typedef _goslice_ swig_type_590;
+typedef long long swig_type_590;
 typedef _goslice_ swig_type_591;
 typedef _goslice_ swig_type_592;
 typedef _goslice_ swig_type_593;
 typedef _goslice_ swig_type_594;
-typedef long long swig_type_595;
+typedef _goslice_ swig_type_595;
 typedef long long swig_type_596;
-typedef _goslice_ swig_type_597;
+typedef long long swig_type_597;
 typedef _goslice_ swig_type_598;
 typedef _goslice_ swig_type_599;
+typedef _goslice_ swig_type_600;
 extern void _wrap_Swig_free_native_dc34e60f533faa8e(uintptr_t arg1);
 extern uintptr_t _wrap_Swig_malloc_native_dc34e60f533faa8e(swig_intgo arg1);
 extern swig_intgo _wrap_SIDBEAM_MAX_LEVELS_native_dc34e60f533faa8e(void);
@@ -1032,6 +1033,7 @@ extern swig_intgo _wrap_FLAT_RUNNER_WITHOUT_REPLACEMENT_native_dc34e60f533faa8e(
 extern swig_intgo _wrap_FLAT_RUNNER_MODE_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_TOP_K_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e(void);
+extern swig_intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e(void);
 extern uintptr_t _wrap_flat_runner_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, uintptr_t arg4, uintptr_t arg5, swig_type_465 arg6, float arg7, float arg8, swig_type_466 arg9, swig_type_467 arg10, swig_type_468 arg11, swig_type_469 arg12, swig_type_470 arg13, swig_type_471 arg14, swig_type_472 arg15);
 extern uintptr_t _wrap_flat_runner_events_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_473 arg2);
@@ -1081,8 +1083,8 @@ extern swig_intgo _wrap_FLAT_DRAFT_LISTS_native_dc34e60f533faa8e(void);
 extern uintptr_t _wrap_flat_draft_head_open_native_dc34e60f533faa8e(swig_type_497 arg1, swig_type_498 arg2);
 extern swig_type_499 _wrap_flat_draft_head_get_info_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_500 arg2, swig_type_501 arg3, swig_type_502 arg4, swig_type_503 arg5);
 extern void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(swig_type_504 arg1, swig_type_505 arg2, swig_type_506 arg3, swig_type_507 arg4, swig_type_508 arg5, swig_type_509 arg6, swig_intgo arg7, swig_type_510 arg8);
-extern uintptr_t _wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_intgo arg9, swig_intgo arg10, swig_type_511 arg11);
-extern void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_512 arg2, swig_type_513 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_514 arg7, swig_type_515 arg8, swig_type_516 arg9, swig_type_517 arg10, swig_type_518 arg11, swig_type_519 arg12, swig_type_520 arg13, swig_intgo arg14, swig_type_521 arg15, swig_type_522 arg16, swig_type_523 arg17, swig_type_524 arg18, swig_type_525 arg19, swig_type_526 arg20);
+extern uintptr_t _wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_511 arg9, swig_intgo arg10, swig_intgo arg11, swig_type_512 arg12);
+extern void _wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_513 arg2, swig_type_514 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_515 arg7, swig_type_516 arg8, swig_type_517 arg9, swig_type_518 arg10, swig_type_519 arg11, swig_type_520 arg12, swig_type_521 arg13, swig_intgo arg14, swig_type_522 arg15, swig_type_523 arg16, swig_type_524 arg17, swig_type_525 arg18, swig_type_526 arg19, swig_type_527 arg20);
 extern swig_intgo _wrap_FLAT_DRAFT_START_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_DECODE_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFT_RUN_native_dc34e60f533faa8e(void);
@@ -1092,10 +1094,10 @@ extern swig_intgo _wrap_FLAT_DRAFTS_SIDS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_SCORES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_ORDINALS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_DRAFTS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_527 arg3, swig_type_528 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_529 arg8, swig_type_530 arg9, swig_type_531 arg10, swig_type_532 arg11, swig_type_533 arg12, swig_type_534 arg13, swig_type_535 arg14, swig_intgo arg15, swig_type_536 arg16, swig_type_537 arg17, swig_type_538 arg18);
-extern uintptr_t _wrap_flat_output_layer_create_native_dc34e60f533faa8e(swig_type_539 arg1, swig_type_540 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_541 arg6, swig_type_542 arg7, swig_type_543 arg8, swig_type_544 arg9, float arg10, swig_intgo arg11, swig_type_545 arg12);
-extern uintptr_t _wrap_flat_hidden_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_546 arg4, swig_type_547 arg5);
-extern void _wrap_flat_hidden_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_548 arg3, swig_type_549 arg4, swig_type_550 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_551 arg9, swig_type_552 arg10, swig_type_553 arg11, swig_type_554 arg12, swig_type_555 arg13, swig_type_556 arg14, swig_type_557 arg15, float arg16, swig_type_558 arg17, swig_type_559 arg18, swig_type_560 arg19);
+extern void _wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_528 arg3, swig_type_529 arg4, swig_intgo arg5, swig_intgo arg6, swig_intgo arg7, swig_type_530 arg8, swig_type_531 arg9, swig_type_532 arg10, swig_type_533 arg11, swig_type_534 arg12, swig_type_535 arg13, swig_type_536 arg14, swig_intgo arg15, swig_type_537 arg16, swig_type_538 arg17, swig_type_539 arg18);
+extern uintptr_t _wrap_flat_output_layer_create_native_dc34e60f533faa8e(swig_type_540 arg1, swig_type_541 arg2, swig_intgo arg3, swig_intgo arg4, swig_intgo arg5, swig_type_542 arg6, swig_type_543 arg7, swig_type_544 arg8, swig_type_545 arg9, float arg10, swig_intgo arg11, swig_type_546 arg12);
+extern uintptr_t _wrap_flat_hidden_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, swig_intgo arg3, swig_type_547 arg4, swig_type_548 arg5);
+extern void _wrap_flat_hidden_step_native_dc34e60f533faa8e(uintptr_t arg1, swig_intgo arg2, swig_type_549 arg3, swig_type_550 arg4, swig_type_551 arg5, swig_intgo arg6, swig_intgo arg7, swig_intgo arg8, swig_type_552 arg9, swig_type_553 arg10, swig_type_554 arg11, swig_type_555 arg12, swig_type_556 arg13, swig_type_557 arg14, swig_type_558 arg15, float arg16, swig_type_559 arg17, swig_type_560 arg18, swig_type_561 arg19);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_STEPS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_CHILD_SLOTS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_UNION_SLOTS_native_dc34e60f533faa8e(void);
@@ -1105,9 +1107,9 @@ extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_ROWS_native_dc34e60f533faa8e(vo
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_WEIGHT_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_MEMORY_BYTES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_HIDDEN_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_561 arg2, swig_type_562 arg3, swig_type_563 arg4);
-extern uintptr_t _wrap_flat_speculation_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_564 arg5, swig_type_565 arg6);
-extern swig_type_566 _wrap_flat_speculation_begin_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_567 arg2, swig_type_568 arg3, swig_type_569 arg4);
+extern void _wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_562 arg2, swig_type_563 arg3, swig_type_564 arg4);
+extern uintptr_t _wrap_flat_speculation_create_native_dc34e60f533faa8e(uintptr_t arg1, uintptr_t arg2, uintptr_t arg3, swig_intgo arg4, swig_type_565 arg5, swig_type_566 arg6);
+extern swig_type_567 _wrap_flat_speculation_begin_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_568 arg2, swig_type_569 arg3, swig_type_570 arg4);
 extern swig_intgo _wrap_FLAT_TREE_DEPTH_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_SLOT_COUNT_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_NODES_native_dc34e60f533faa8e(void);
@@ -1124,23 +1126,23 @@ extern swig_intgo _wrap_FLAT_TREE_ANCESTORS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_SLOTS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_DRAFT_NODES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_TREE_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_570 arg2, swig_type_571 arg3);
-extern void _wrap_flat_speculation_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_572 arg2);
-extern void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_573 arg2, swig_type_574 arg3, swig_type_575 arg4);
-extern void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_576 arg2, swig_type_577 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_578 arg7, swig_type_579 arg8, swig_type_580 arg9, swig_type_581 arg10, swig_type_582 arg11, swig_type_583 arg12, swig_type_584 arg13);
+extern void _wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_571 arg2, swig_type_572 arg3);
+extern void _wrap_flat_speculation_add_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_573 arg2);
+extern void _wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_574 arg2, swig_type_575 arg3, swig_type_576 arg4);
+extern void _wrap_flat_speculation_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_577 arg2, swig_type_578 arg3, swig_intgo arg4, swig_intgo arg5, swig_intgo arg6, swig_type_579 arg7, swig_type_580 arg8, swig_type_581 arg9, swig_type_582 arg10, swig_type_583 arg11, swig_type_584 arg12, swig_type_585 arg13);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ROUNDS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_LEVELS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_DRAFTED_LEVELS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_ACCEPTED_LEVELS_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_NODES_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_SPECULATION_STATS_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_585 arg2, swig_type_586 arg3);
-extern void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_587 arg2, float arg3, swig_intgo arg4, swig_type_588 arg5, swig_type_589 arg6, swig_intgo arg7, swig_type_590 arg8, swig_type_591 arg9);
+extern void _wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_586 arg2, swig_type_587 arg3);
+extern void _wrap_flat_relaxed_draw_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_588 arg2, float arg3, swig_intgo arg4, swig_type_589 arg5, swig_type_590 arg6, swig_intgo arg7, swig_type_591 arg8, swig_type_592 arg9);
 extern swig_intgo _wrap_FLAT_RELAXED_LIVE_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RELAXED_ACCEPTED_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RELAXED_GOES_ON_native_dc34e60f533faa8e(void);
 extern swig_intgo _wrap_FLAT_RELAXED_COUNT_native_dc34e60f533faa8e(void);
-extern void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_592 arg2, swig_type_593 arg3, swig_type_594 arg4, float arg5, swig_intgo arg6, swig_type_595 arg7, swig_type_596 arg8, swig_intgo arg9, swig_type_597 arg10, swig_type_598 arg11, swig_type_599 arg12);
+extern void _wrap_flat_relaxed_verify_native_dc34e60f533faa8e(uintptr_t arg1, swig_type_593 arg2, swig_type_594 arg3, swig_type_595 arg4, float arg5, swig_intgo arg6, swig_type_596 arg7, swig_type_597 arg8, swig_intgo arg9, swig_type_598 arg10, swig_type_599 arg11, swig_type_600 arg12);
 #undef intgo
 */
 import "C"
@@ -5743,6 +5745,14 @@ func _swig_getFLAT_RUNNER_OUTPUT_PATH() (_swig_ret int) {
 
 var FLAT_RUNNER_OUTPUT_PATH int = _swig_getFLAT_RUNNER_OUTPUT_PATH()
 
+func _swig_getFLAT_RUNNER_MAX_LISTED() (_swig_ret int) {
+	var swig_r int
+	swig_r = (int)(C._wrap_FLAT_RUNNER_MAX_LISTED_native_dc34e60f533faa8e())
+	return swig_r
+}
+
+var FLAT_RUNNER_MAX_LISTED int = _swig_getFLAT_RUNNER_MAX_LISTED()
+
 func _swig_getFLAT_RUNNER_COUNT() (_swig_ret int) {
 	var swig_r int
 	swig_r = (int)(C._wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e())
@@ -6270,7 +6280,7 @@ func Flat_draft_head_write(arg1 string, arg2 []int64, arg3 []int32, arg4 []byte,
 	}
 }
 
-func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int, arg9 int, arg10 int, arg11 []byte) (_swig_ret uintptr) {
+func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int, arg5 int, arg6 int, arg7 int, arg8 int, arg9 int64, arg10 int, arg11 int, arg12 []byte) (_swig_ret uintptr) {
 	var swig_r uintptr
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
@@ -6283,9 +6293,10 @@ func Flat_draft_decoder_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 in
 	_swig_i_8 := arg9
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
-	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_intgo(_swig_i_8), C.swig_intgo(_swig_i_9), *(*C.swig_type_511)(unsafe.Pointer(&_swig_i_10))))
+	_swig_i_11 := arg12
+	swig_r = (uintptr)(C._wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_511(_swig_i_8), C.swig_intgo(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
-		Swig_escape_val = arg11
+		Swig_escape_val = arg12
 	}
 	return swig_r
 }
@@ -6311,7 +6322,7 @@ func Flat_draft_decoder_run(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, arg
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
 	_swig_i_19 := arg20
-	C._wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_512)(unsafe.Pointer(&_swig_i_1)), C.swig_type_513(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_514(_swig_i_6), C.swig_type_515(_swig_i_7), C.swig_type_516(_swig_i_8), C.swig_type_517(_swig_i_9), C.swig_type_518(_swig_i_10), *(*C.swig_type_519)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_521)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_522)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_19)))
+	C._wrap_flat_draft_decoder_run_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_513)(unsafe.Pointer(&_swig_i_1)), C.swig_type_514(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_515(_swig_i_6), C.swig_type_516(_swig_i_7), C.swig_type_517(_swig_i_8), C.swig_type_518(_swig_i_9), C.swig_type_519(_swig_i_10), *(*C.swig_type_520)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_521)(unsafe.Pointer(&_swig_i_12)), C.swig_intgo(_swig_i_13), *(*C.swig_type_522)(unsafe.Pointer(&_swig_i_14)), *(*C.swig_type_523)(unsafe.Pointer(&_swig_i_15)), *(*C.swig_type_524)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_525)(unsafe.Pointer(&_swig_i_17)), *(*C.swig_type_526)(unsafe.Pointer(&_swig_i_18)), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_19)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6432,7 +6443,7 @@ func Flat_draft_decoder_enqueue(arg1 uintptr, arg2 int, arg3 []byte, arg4 int64,
 	_swig_i_15 := arg16
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
-	C._wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_527)(unsafe.Pointer(&_swig_i_2)), C.swig_type_528(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_529(_swig_i_7), C.swig_type_530(_swig_i_8), C.swig_type_531(_swig_i_9), C.swig_type_532(_swig_i_10), C.swig_type_533(_swig_i_11), *(*C.swig_type_534)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_536(_swig_i_15), *(*C.swig_type_537)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_17)))
+	C._wrap_flat_draft_decoder_enqueue_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_528)(unsafe.Pointer(&_swig_i_2)), C.swig_type_529(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_type_530(_swig_i_7), C.swig_type_531(_swig_i_8), C.swig_type_532(_swig_i_9), C.swig_type_533(_swig_i_10), C.swig_type_534(_swig_i_11), *(*C.swig_type_535)(unsafe.Pointer(&_swig_i_12)), *(*C.swig_type_536)(unsafe.Pointer(&_swig_i_13)), C.swig_intgo(_swig_i_14), C.swig_type_537(_swig_i_15), *(*C.swig_type_538)(unsafe.Pointer(&_swig_i_16)), *(*C.swig_type_539)(unsafe.Pointer(&_swig_i_17)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6464,7 +6475,7 @@ func Flat_output_layer_create(arg1 []byte, arg2 int64, arg3 int, arg4 int, arg5 
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_dc34e60f533faa8e(*(*C.swig_type_539)(unsafe.Pointer(&_swig_i_0)), C.swig_type_540(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_541(_swig_i_5), C.swig_type_542(_swig_i_6), C.swig_type_543(_swig_i_7), *(*C.swig_type_544)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_11))))
+	swig_r = (uintptr)(C._wrap_flat_output_layer_create_native_dc34e60f533faa8e(*(*C.swig_type_540)(unsafe.Pointer(&_swig_i_0)), C.swig_type_541(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_type_542(_swig_i_5), C.swig_type_543(_swig_i_6), C.swig_type_544(_swig_i_7), *(*C.swig_type_545)(unsafe.Pointer(&_swig_i_8)), C.float(_swig_i_9), C.swig_intgo(_swig_i_10), *(*C.swig_type_546)(unsafe.Pointer(&_swig_i_11))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg1
 	}
@@ -6484,7 +6495,7 @@ func Flat_hidden_create(arg1 uintptr, arg2 uintptr, arg3 int, arg4 int64, arg5 [
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
-	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_546(_swig_i_3), *(*C.swig_type_547)(unsafe.Pointer(&_swig_i_4))))
+	swig_r = (uintptr)(C._wrap_flat_hidden_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.swig_intgo(_swig_i_2), C.swig_type_547(_swig_i_3), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_4))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg5
 	}
@@ -6511,7 +6522,7 @@ func Flat_hidden_step(arg1 uintptr, arg2 int, arg3 []int32, arg4 []byte, arg5 in
 	_swig_i_16 := arg17
 	_swig_i_17 := arg18
 	_swig_i_18 := arg19
-	C._wrap_flat_hidden_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_548)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_3)), C.swig_type_550(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_551(_swig_i_8), C.swig_type_552(_swig_i_9), C.swig_type_553(_swig_i_10), C.swig_type_554(_swig_i_11), C.swig_type_555(_swig_i_12), *(*C.swig_type_556)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_557)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_16)), C.swig_type_559(_swig_i_17), *(*C.swig_type_560)(unsafe.Pointer(&_swig_i_18)))
+	C._wrap_flat_hidden_step_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.swig_intgo(_swig_i_1), *(*C.swig_type_549)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_550)(unsafe.Pointer(&_swig_i_3)), C.swig_type_551(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_intgo(_swig_i_6), C.swig_intgo(_swig_i_7), C.swig_type_552(_swig_i_8), C.swig_type_553(_swig_i_9), C.swig_type_554(_swig_i_10), C.swig_type_555(_swig_i_11), C.swig_type_556(_swig_i_12), *(*C.swig_type_557)(unsafe.Pointer(&_swig_i_13)), *(*C.swig_type_558)(unsafe.Pointer(&_swig_i_14)), C.float(_swig_i_15), *(*C.swig_type_559)(unsafe.Pointer(&_swig_i_16)), C.swig_type_560(_swig_i_17), *(*C.swig_type_561)(unsafe.Pointer(&_swig_i_18)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg3
 	}
@@ -6609,7 +6620,7 @@ func Flat_hidden_get_stats(arg1 uintptr, arg2 []int64, arg3 []float32, arg4 []by
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_561)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_hidden_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_562)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_563)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_564)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6629,7 +6640,7 @@ func Flat_speculation_create(arg1 uintptr, arg2 uintptr, arg3 uintptr, arg4 int,
 	_swig_i_3 := arg4
 	_swig_i_4 := arg5
 	_swig_i_5 := arg6
-	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_564(_swig_i_4), *(*C.swig_type_565)(unsafe.Pointer(&_swig_i_5))))
+	swig_r = (uintptr)(C._wrap_flat_speculation_create_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), C.uintptr_t(_swig_i_1), C.uintptr_t(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_565(_swig_i_4), *(*C.swig_type_566)(unsafe.Pointer(&_swig_i_5))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg6
 	}
@@ -6642,7 +6653,7 @@ func Flat_speculation_begin(arg1 uintptr, arg2 []int32, arg3 int64, arg4 []byte)
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	swig_r = (int64)(C._wrap_flat_speculation_begin_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_567)(unsafe.Pointer(&_swig_i_1)), C.swig_type_568(_swig_i_2), *(*C.swig_type_569)(unsafe.Pointer(&_swig_i_3))))
+	swig_r = (int64)(C._wrap_flat_speculation_begin_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_568)(unsafe.Pointer(&_swig_i_1)), C.swig_type_569(_swig_i_2), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_3))))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6784,7 +6795,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_570)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_571)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_tree_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_571)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6796,7 +6807,7 @@ func Flat_speculation_get_tree(arg1 uintptr, arg2 []int64, arg3 []byte) {
 func Flat_speculation_add(arg1 uintptr, arg2 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
-	C._wrap_flat_speculation_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_572)(unsafe.Pointer(&_swig_i_1)))
+	C._wrap_flat_speculation_add_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6807,7 +6818,7 @@ func Flat_speculation_get_mask(arg1 uintptr, arg2 []byte, arg3 int64, arg4 []byt
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
 	_swig_i_3 := arg4
-	C._wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_573)(unsafe.Pointer(&_swig_i_1)), C.swig_type_574(_swig_i_2), *(*C.swig_type_575)(unsafe.Pointer(&_swig_i_3)))
+	C._wrap_flat_speculation_get_mask_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_574)(unsafe.Pointer(&_swig_i_1)), C.swig_type_575(_swig_i_2), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_3)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6830,7 +6841,7 @@ func Flat_speculation_verify(arg1 uintptr, arg2 []byte, arg3 int64, arg4 int, ar
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
 	_swig_i_12 := arg13
-	C._wrap_flat_speculation_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_576)(unsafe.Pointer(&_swig_i_1)), C.swig_type_577(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_578(_swig_i_6), C.swig_type_579(_swig_i_7), C.swig_type_580(_swig_i_8), C.swig_type_581(_swig_i_9), C.swig_type_582(_swig_i_10), *(*C.swig_type_583)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_12)))
+	C._wrap_flat_speculation_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_577)(unsafe.Pointer(&_swig_i_1)), C.swig_type_578(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_intgo(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_579(_swig_i_6), C.swig_type_580(_swig_i_7), C.swig_type_581(_swig_i_8), C.swig_type_582(_swig_i_9), C.swig_type_583(_swig_i_10), *(*C.swig_type_584)(unsafe.Pointer(&_swig_i_11)), *(*C.swig_type_585)(unsafe.Pointer(&_swig_i_12)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6894,7 +6905,7 @@ func Flat_speculation_get_stats(arg1 uintptr, arg2 []int64, arg3 []byte) {
 	_swig_i_0 := arg1
 	_swig_i_1 := arg2
 	_swig_i_2 := arg3
-	C._wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_585)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_2)))
+	C._wrap_flat_speculation_get_stats_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_586)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_2)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6913,7 +6924,7 @@ func Flat_relaxed_draw(arg1 uintptr, arg2 []float32, arg3 float32, arg4 int, arg
 	_swig_i_6 := arg7
 	_swig_i_7 := arg8
 	_swig_i_8 := arg9
-	C._wrap_flat_relaxed_draw_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_587)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_588(_swig_i_4), C.swig_type_589(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_590)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_8)))
+	C._wrap_flat_relaxed_draw_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_588)(unsafe.Pointer(&_swig_i_1)), C.float(_swig_i_2), C.swig_intgo(_swig_i_3), C.swig_type_589(_swig_i_4), C.swig_type_590(_swig_i_5), C.swig_intgo(_swig_i_6), *(*C.swig_type_591)(unsafe.Pointer(&_swig_i_7)), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_8)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}
@@ -6970,7 +6981,7 @@ func Flat_relaxed_verify(arg1 uintptr, arg2 []float32, arg3 []float32, arg4 []in
 	_swig_i_9 := arg10
 	_swig_i_10 := arg11
 	_swig_i_11 := arg12
-	C._wrap_flat_relaxed_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_592)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_593)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_595(_swig_i_6), C.swig_type_596(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_597)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_598)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_11)))
+	C._wrap_flat_relaxed_verify_native_dc34e60f533faa8e(C.uintptr_t(_swig_i_0), *(*C.swig_type_593)(unsafe.Pointer(&_swig_i_1)), *(*C.swig_type_594)(unsafe.Pointer(&_swig_i_2)), *(*C.swig_type_595)(unsafe.Pointer(&_swig_i_3)), C.float(_swig_i_4), C.swig_intgo(_swig_i_5), C.swig_type_596(_swig_i_6), C.swig_type_597(_swig_i_7), C.swig_intgo(_swig_i_8), *(*C.swig_type_598)(unsafe.Pointer(&_swig_i_9)), *(*C.swig_type_599)(unsafe.Pointer(&_swig_i_10)), *(*C.swig_type_600)(unsafe.Pointer(&_swig_i_11)))
 	if Swig_escape_always_false {
 		Swig_escape_val = arg2
 	}

@@ -3448,6 +3448,7 @@ enum {
   FLAT_RUNNER_MODE,
   FLAT_RUNNER_TOP_K,
   FLAT_RUNNER_OUTPUT_PATH,
+  FLAT_RUNNER_MAX_LISTED,
   FLAT_RUNNER_COUNT
 };
 
@@ -3474,6 +3475,7 @@ static inline sidbeam_runner_config fl_runner_config(const int64_t* numbers) {
   config.mode = fl_narrow(numbers[FLAT_RUNNER_MODE]);
   config.top_k = fl_narrow(numbers[FLAT_RUNNER_TOP_K]);
   config.output_path = fl_narrow(numbers[FLAT_RUNNER_OUTPUT_PATH]);
+  config.max_listed = numbers[FLAT_RUNNER_MAX_LISTED];
   return config;
 }
 
@@ -3913,8 +3915,8 @@ static inline void fl_destroy_draft_decoder(void* object) {
 /* As in sidbeam_draft_config; on the CPU runs take the caller's thread alone. */
 static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_handle* head, flat_handle* index,
                                                      int32_t requests, int32_t beams, int32_t verification,
-                                                     int32_t normalization, int32_t top_k, int32_t device_type,
-                                                     int32_t device_id, sidbeam_error* err) {
+                                                     int32_t normalization, int32_t top_k, int64_t max_listed,
+                                                     int32_t device_type, int32_t device_id, sidbeam_error* err) {
   sidbeam_draft_config config = SIDBEAM_DRAFT_CONFIG_INIT;
   sidbeam_draft_head_info info = SIDBEAM_DRAFT_HEAD_INFO_INIT;
   sidbeam_draft_decoder* decoder = NULL;
@@ -3926,6 +3928,7 @@ static inline flat_handle* flat_draft_decoder_create(flat_handle* runtime, flat_
   config.verification = verification;
   config.normalization = normalization;
   config.top_k = top_k;
+  config.max_listed = max_listed;
   config.device_type = device_type;
   config.device_id = device_id;
   object = fl_share(runtime, FLAT_RUNTIME, err);
@@ -11581,6 +11584,18 @@ intgo _wrap_FLAT_RUNNER_OUTPUT_PATH_native_dc34e60f533faa8e() {
 }
 
 
+intgo _wrap_FLAT_RUNNER_MAX_LISTED_native_dc34e60f533faa8e() {
+  int result;
+  intgo _swig_go_result;
+  
+  
+  result = FLAT_RUNNER_MAX_LISTED;
+  
+  _swig_go_result = (intgo)result; 
+  return _swig_go_result;
+}
+
+
 intgo _wrap_FLAT_RUNNER_COUNT_native_dc34e60f533faa8e() {
   int result;
   intgo _swig_go_result;
@@ -12409,7 +12424,7 @@ void _wrap_flat_draft_head_write_native_dc34e60f533faa8e(_gostring_ _swig_go_0, 
 }
 
 
-flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, intgo _swig_go_8, intgo _swig_go_9, _goslice_ _swig_go_10) {
+flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle *_swig_go_0, flat_handle *_swig_go_1, flat_handle *_swig_go_2, intgo _swig_go_3, intgo _swig_go_4, intgo _swig_go_5, intgo _swig_go_6, intgo _swig_go_7, long long _swig_go_8, intgo _swig_go_9, intgo _swig_go_10, _goslice_ _swig_go_11) {
   flat_handle *arg1 = (flat_handle *) 0 ;
   flat_handle *arg2 = (flat_handle *) 0 ;
   flat_handle *arg3 = (flat_handle *) 0 ;
@@ -12418,9 +12433,10 @@ flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle
   int32_t arg6 ;
   int32_t arg7 ;
   int32_t arg8 ;
-  int32_t arg9 ;
+  int64_t arg9 ;
   int32_t arg10 ;
-  sidbeam_error *arg11 = (sidbeam_error *) 0 ;
+  int32_t arg11 ;
+  sidbeam_error *arg12 = (sidbeam_error *) 0 ;
   flat_handle *result = 0 ;
   flat_handle *_swig_go_result;
   
@@ -12438,13 +12454,14 @@ flat_handle *_wrap_flat_draft_decoder_create_native_dc34e60f533faa8e(flat_handle
   arg6 = (int32_t)_swig_go_5; 
   arg7 = (int32_t)_swig_go_6; 
   arg8 = (int32_t)_swig_go_7; 
-  arg9 = (int32_t)_swig_go_8; 
+  arg9 = (int64_t)_swig_go_8; 
   arg10 = (int32_t)_swig_go_9; 
+  arg11 = (int32_t)_swig_go_10; 
   {
-    arg11 = (sidbeam_error*)_swig_go_10.array; 
+    arg12 = (sidbeam_error*)_swig_go_11.array; 
   }
   
-  result = (flat_handle *)flat_draft_decoder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11);
+  result = (flat_handle *)flat_draft_decoder_create(arg1,arg2,arg3,arg4,arg5,arg6,arg7,arg8,arg9,arg10,arg11,arg12);
   {
     _swig_go_result = result; 
   }

@@ -58,6 +58,7 @@ class DraftDecoder(Handle):
         verification: Union[Verification, str] = Verification.TRIE,
         normalization: Union[Normalization, str] = Normalization.FULL,
         top_k: int = 0,
+        max_listed: int = 0,
         device: Any = None,
         runtime: Optional[Runtime] = None,
     ) -> None:
@@ -68,6 +69,7 @@ class DraftDecoder(Handle):
         - ``verification``: "trie", "hash" or "none".
         - ``normalization``: "full" or, with "trie", "valid".
         - ``top_k``: codes per beam that "hash" looks up; 0: M.
+        - ``max_listed``: on CUDA the most item rows that a request's rules may list, excluded or allowed; 0: 4096.
         - ``device``: "cpu", "cuda", "cuda:1". On CUDA hidden states and drafts are in the device's memory, and calls
           enqueue on ``stream``, as a :class:`Session`'s do; products are rounded to the type of the weights. The
           weights are uploaded for the head's first decoder there, the index if it is not there yet; those of runs'
@@ -88,6 +90,7 @@ class DraftDecoder(Handle):
             member(Verification, verification),
             member(Normalization, normalization),
             top_k,
+            max_listed,
             *self._device,
         )
 

@@ -94,6 +94,7 @@ class Runner(Handle):
     - ``top_k``: of the strategies "hash_final" and "sorted_topk"; 0: M.
     - ``output_path``: with normalization "valid" a level's logits are those of the beams' children alone, or a product
       of all of the level's: "fastest", "children", "product". It changes no result.
+    - ``max_listed``: on CUDA the most item rows that a request's rules may list, excluded or allowed; 0: 4096.
 
     All memory of the lanes is taken here. At the end of the interpreter runners are closed. After a fork the child
     needs a runner of its own. Raises :class:`InvalidArgument`, :class:`MissingSection`, :class:`Unsupported`,
@@ -132,6 +133,7 @@ class Runner(Handle):
         placeholders: Any = None,
         top_k: int = 0,
         output_path: Union[HiddenPath, str] = HiddenPath.FASTEST,
+        max_listed: int = 0,
         runtime: Optional[Runtime] = None,
     ) -> None:
         instance(model, Model, "model")
@@ -166,6 +168,7 @@ class Runner(Handle):
             ("MODE", member(Mode, mode)),
             ("TOP_K", top_k),
             ("OUTPUT_PATH", member(HiddenPath, output_path)),
+            ("MAX_LISTED", max_listed),
         ):
             numbers[getattr(_native, f"FLAT_RUNNER_{name}")] = integer(value, name.lower())
         self._handle = _native.flat_runner_create(

@@ -11,6 +11,7 @@ public final class DraftConfig {
   DraftVerification verification = DraftVerification.TRIE;
   Normalization normalization = Normalization.FULL;
   int topK;
+  long maxListed;
   int deviceType = Native.SIDBEAM_DEVICE_CPU;
   int deviceId;
 
@@ -88,6 +89,17 @@ public final class DraftConfig {
    */
   public DraftConfig topK(int topK) {
     this.topK = topK;
+    return this;
+  }
+
+  /**
+   * On CUDA the most item rows that a request's rules may list, excluded or allowed.
+   *
+   * @param maxListed 0 (the default): 4096
+   * @return this
+   */
+  public DraftConfig maxListed(long maxListed) {
+    this.maxListed = maxListed;
     return this;
   }
 

@@ -35,8 +35,8 @@ public final class DraftDecoder extends NativeObject {
     Runtime runtime = Runtime.orDefault(config.runtime);
     try {
       return Native.flat_draft_decoder_create(runtime.handle, config.head.handle, config.index.handle, config.requests,
-          config.beams, config.verification.code, config.normalization.code, config.topK, config.deviceType,
-          config.deviceId);
+          config.beams, config.verification.code, config.normalization.code, config.topK, config.maxListed,
+          config.deviceType, config.deviceId);
     } finally {
       Reference.reachabilityFence(runtime);
       Reference.reachabilityFence(config.head);

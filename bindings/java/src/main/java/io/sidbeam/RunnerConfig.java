@@ -293,4 +293,14 @@ public final class RunnerConfig {
   public RunnerConfig topK(int topK) {
     return number(Native.FLAT_RUNNER_TOP_K, topK);
   }
+
+  /**
+   * On CUDA the most item rows that a request's rules may list, excluded or allowed.
+   *
+   * @param maxListed 0 (the default): 4096
+   * @return this
+   */
+  public RunnerConfig maxListed(long maxListed) {
+    return number(Native.FLAT_RUNNER_MAX_LISTED, maxListed);
+  }
 }
