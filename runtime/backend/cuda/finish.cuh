@@ -145,16 +145,16 @@ class Finish {
   // loads are in flight. (A row per warp, one key after the other, was most of a step's time on an H200.)
   template <class Visit>
   __device__ __forceinline__ void for_each_key(const Visit& visit) const {
-    constexpr int kAtATime = 4;
+    constexpr uint32_t kAtATime = 4, kApart = kThreads;
     const uint32_t end = static_cast<uint32_t>(entry_.live) << bits_of_row();
 #pragma unroll 1
-    for (uint32_t i = own(); i < end; i += kAtATime * kThreads) {
+    for (uint32_t i = own(); i < end; i += kAtATime * kApart) {
       uint64_t keys[kAtATime];
 #pragma unroll
-      for (int j = 0; j < kAtATime; ++j) keys[j] = i + j * kThreads < end ? key_at(i + j * kThreads) : 0;
+      for (uint32_t j = 0; j < kAtATime; ++j) keys[j] = i + j * kApart < end ? key_at(i + j * kApart) : 0;
 #pragma unroll
-      for (int j = 0; j < kAtATime; ++j)
-        if (keys[j] != 0) visit(keys[j], i + j * kThreads);
+      for (uint32_t j = 0; j < kAtATime; ++j)
+        if (keys[j] != 0) visit(keys[j], i + j * kApart);
     }
   }
   // Rows are numbered as if each had as many keys as the one with the most, or the next power of two.
@@ -267,7 +267,8 @@ class Finish {
     }
     out.beam = beam;
     out.children = children;
-    out.last = work_.keys[m * keys_of_row(session_.beams, entry_.live) + (number_of(chosen) + 1) * kKeysOfGroup - 1];
+    const uint64_t* keys = work_.keys + int64_t{m} * keys_of_row(session_.beams, entry_.live);
+    out.last = keys[(number_of(chosen) + 1) * kKeysOfGroup - 1];
     out.begin = note.begin(number_of(chosen));
     // If the slot was named twice, it may have advanced since the note was made.
     out.end = std::min(note.begin(number_of(chosen) + 1), children.count);
