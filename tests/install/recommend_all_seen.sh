@@ -16,4 +16,5 @@ cat >"$data/few.test.jsonl" <<'LINES'
 LINES
 out=$("$1" "$data" --beams 3)
 # On average one SID a query: none of the first user's, two of the second's.
-grep -qE '^is excluded +0[.]0 % .* 1[.]0$' <<<"$out" || { printf 'expected one SID a query, found\n%s\n' "$out"; exit 1; }
+pattern='^is excluded +0[.]0 % .* 1[.]0$'
+grep -qE "$pattern" <<<"$out" || { printf 'expected one SID a query, found\n%s\n' "$out"; exit 1; }
