@@ -141,8 +141,10 @@ void change_tensor(Json& header, Random& random) {
 // A place that is right by itself, or nearly.
 void change_place(Json& header, Random& random) {
   Json& tensor = *std::next(header.begin(), static_cast<std::ptrdiff_t>(random.below(header.size())));
-  if (!tensor.is_object() || !tensor.contains("data_offsets") || tensor["data_offsets"].size() != 2) return;
-  Json& offset = tensor["data_offsets"][random.below(2)];
+  if (!tensor.is_object() || !tensor.contains("data_offsets")) return;
+  Json& offsets = tensor["data_offsets"];
+  if (!offsets.is_array() || offsets.size() != 2) return;
+  Json& offset = offsets[random.below(2)];
   offset = similar_value(offset, random);
 }
 
