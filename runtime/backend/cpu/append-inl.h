@@ -7,6 +7,7 @@
 #define SIDBEAM_CPU_APPEND_INL
 #endif
 
+#include "backend/cpu/front-inl.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/rows-inl.h"
 
@@ -26,8 +27,9 @@ HWY_INLINE Floats score_of(const RowScore& row, Floats x) {
 HWY_INLINE int32_t store_kept(hn::Mask<F32> keep, Floats score, hn::Vec<U32> place, float* scores, uint32_t* places) {
   const F32 d;
   const U32 du;
-  hn::StoreU(hn::Compress(score, keep), d, scores);
-  hn::StoreU(hn::Compress(place, hn::RebindMask(du, keep)), du, places);
+  const Front front = front_of(keep);
+  hn::StoreU(to_front(front, score), d, scores);
+  hn::StoreU(to_front(front, place), du, places);
   return static_cast<int32_t>(hn::CountTrue(d, keep));
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "backend/cpu/front-inl.h"
 #include "backend/cpu/kernels.h"
 #include "backend/cpu/only_children.h"
 #include "support/math-inl.h"
@@ -55,8 +56,7 @@ inline int32_t list_columns(const LevelView& level, const ColumnLists& out, int6
     for (int32_t at = 0; at < count; at += kWidth) {
       const auto codes = load_codes(all, row.begin + static_cast<uint64_t>(at), level.edges);
       const auto there = hn::And(hn::RebindMask(F32(), hn::Lt(codes, end)), lanes_of(count, at));
-      hn::StoreU(hn::BitCast(I32(), hn::Compress(hn::Add(first, codes), hn::RebindMask(du, there))), I32(),
-                 out.columns + to);
+      hn::StoreU(hn::BitCast(I32(), to_front(front_of(there), hn::Add(first, codes))), I32(), out.columns + to);
       to += static_cast<int64_t>(hn::CountTrue(F32(), there));
     }
   }
@@ -77,7 +77,8 @@ inline int32_t keep_codes(const Token* list, const TokenList& of, const uint64_t
   for (int32_t at = 0; at < of.count; at += kWidth) {
     const uint64_t kept = bits[at / 64] >> at % 64 & ((uint64_t{1} << kWidth) - 1);
     const auto all = load_codes(list, static_cast<uint64_t>(at), static_cast<uint64_t>(of.readable));
-    n += static_cast<int32_t>(hn::CompressBitsStore(all, reinterpret_cast<const uint8_t*>(&kept), U32(), codes + n));
+    hn::StoreU(to_front(front_of(kept), all), U32(), codes + n);
+    n += static_cast<int32_t>(hwy::PopCount(kept));
   }
   return n;
 }
