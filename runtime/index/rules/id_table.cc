@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "index/read/items.h"
+#include "support/mapped_file.h"
 #include "support/secret.h"
 
 namespace sidbeam {
@@ -31,7 +32,9 @@ IdTable::IdTable(const IndexView& index, const Allocator& allocator)
   const int32_t width = index.items < std::numeric_limits<uint32_t>::max() ? 4 : 8;
   rows_ = UintBuffer(allocator, places_, width);
   bytes_ = static_cast<int64_t>(places_) * width;
-  std::memset(const_cast<void*>(rows_.view().data), 0, static_cast<size_t>(bytes_));
+  void* const memory = const_cast<void*>(rows_.view().data);
+  advise_huge_pages(memory, bytes_);  // a lookup is a walk through the page table otherwise, as well as a miss
+  std::memset(memory, 0, static_cast<size_t>(bytes_));
   uint64_t ahead[kTogether];
   for (uint64_t first = 0; first < index.items; first += kTogether) {
     const uint64_t count = std::min(kTogether, index.items - first);
