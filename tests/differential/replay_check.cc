@@ -63,6 +63,8 @@ std::vector<Snapshot> relive(const World& world, const Way& way, const Loaded& l
 }
 
 void expect_equal(const Life& life, const std::vector<Snapshot>& elsewhere, bool with_states, const std::string& what) {
+  expect(elsewhere.size() == life.after.size(), what, ": ended after ", elsewhere.size() - 1, " steps, expected ",
+         life.after.size() - 1);
   for (size_t k = 0; k < elsewhere.size(); ++k) {
     expect_same(elsewhere[k], life.after[k], with_states,
                 what + (k == 0 ? ", after the start" : ", after its step " + std::to_string(k)));

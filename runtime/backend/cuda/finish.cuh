@@ -142,7 +142,8 @@ class Finish {
   }
 
   // Calls visit(key, i) for this thread's share of the keys of all rows that are not 0; i is as in key_at(). Several
-  // loads are in flight. (A row per warp, one key after the other, was most of a step's time on an H200.)
+  // loads are in flight. (It was a row per warp, each load after the one before, in steps that took up to ten times
+  // their target on an H200; how much of that this was has not been measured.)
   template <class Visit>
   __device__ __forceinline__ void for_each_key(const Visit& visit) const {
     constexpr uint32_t kAtATime = 4, kApart = kThreads;

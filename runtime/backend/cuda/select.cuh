@@ -72,7 +72,7 @@ __device__ KeyRange range_of_block(const KeyRange& own, SelectStorage& storage) 
 // are no more than k. `keys(visit)` calls visit(key) for this thread's keys, the same ones every time, as many times as
 // a digit must be read: the keys between two bounds are counted by 256 parts of the range, which the part with the k-th
 // largest then is. The range begins where k keys are known to be: every thread's largest reaches the least of these, if
-// there are k threads. (Whole bytes from the first on, in which all keys differ little, took 6 to 8 rounds.)
+// there are k threads.
 template <int kThreads, class Keys>
 __device__ __forceinline__ uint64_t select_bound(const Keys& keys, uint32_t k, uint32_t most, SelectStorage& storage) {
   __syncthreads();  // the previous call may still be reading the storage

@@ -72,8 +72,8 @@ __device__ inline History history_of(const SessionView& session, int32_t slot) {
 
 // What was found in a beam's row. Its keys are those of all children, if there is room, otherwise the best kKeysOfGroup
 // of each of a power of two of groups: of children [g * count / groups, (g + 1) * count / groups) those from g *
-// kKeysOfGroup on, falling. What of a group is not there has a key below its last. (One key a group, the best, made a
-// step's end look into as many groups as there are beams, each a walk through serial loads: 0.3 ms for 512 on an H200.)
+// kKeysOfGroup on, falling. What of a group is not there has a key below its last. (With one key a
+// group, its best, a step's end had to look into as many groups as there are beams, each through serial loads.)
 inline constexpr uint32_t kKeysOfGroup = 8;
 enum class RowFound : int32_t { kNothing, kCandidates, kBad, kBadLse, kNoRow };
 struct Note {

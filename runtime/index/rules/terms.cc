@@ -43,7 +43,7 @@ void set_bits(uint64_t count, uint64_t* out, const Passes& passes) {
 }
 
 // The same for passes(i) that looks a bit up, which no vector does: bits are shifted in, in two halves at a time. (A
-// byte for each, as above, took four times as long.)
+// byte for each, as above, took twice as long.)
 template <class Passes>
 void set_bits_looked_up(uint64_t count, uint64_t* out, const Passes& passes) {
   for (uint64_t begin = 0; begin < count; begin += 64) {

@@ -166,8 +166,13 @@ void run_graphs(const std::string& name, int32_t normalization, bool variable) {
       place->lane->run(ending.data(), static_cast<int32_t>(ending.size()), canceller);
       expect(fewer.found[0].status == SIDBEAM_CANCELLED && fewer.found[3].status == SIDBEAM_CANCELLED, what,
              ": was not cancelled");
-      for (size_t i = 0; i < 2; ++i)
-        compare(fewer.found[i + 1], expected[i], what + ", beside a request that was cancelled");
+      for (size_t i = 0; i < 2; ++i) {
+        const std::string which = what + ", beside a request that was cancelled";
+        compare(fewer.found[i + 1], expected[i], which);
+#ifdef SIDBEAM_EMULATED  // where a product does not depend on how many rows it has
+        expect(fewer.found[i + 1] == expected[i], which, ": other bits");
+#endif
+      }
     }
   }
 }
