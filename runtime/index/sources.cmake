@@ -41,6 +41,7 @@ target_sources(sidbeam_core PRIVATE
   index/read/repeats.cc
   index/read/used_codes.cc
   index/read/value_cap.cc
+  index/rules/bit_kernels.cc
   index/rules/compile.cc
   index/rules/derived.cc
   index/rules/expression.cc

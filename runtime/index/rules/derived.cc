@@ -2,10 +2,9 @@
 #include "index/rules/derived.h"
 
 #include <algorithm>
-#include <atomic>
-#include <bit>
 
 #include "index/read/find.h"
+#include "index/rules/bit_kernels.h"
 #include "index/rules/bits.h"
 #include "support/parallel.h"
 
@@ -41,96 +40,13 @@ void any_in_runs(const UintArray& pointers, uint64_t runs, uint64_t numbers, con
   });
 }
 
-// The moves of a word's bits, by powers of two, that bring those of `mask` together at its low end. (Hacker's Delight,
-// 7-4. The instructions for both ways are slow on processors before Zen 3, and these no more than a fifth of what
-// deriving a filter costs.)
-struct BitMoves {
-  uint64_t mask, moves[6];
-
-  explicit BitMoves(uint64_t bits) : mask(bits) {
-    uint64_t zeros = ~bits << 1;
-    for (int step = 0; step < 6; ++step) {
-      uint64_t parity = zeros;
-      for (int shift = 1; shift < 64; shift *= 2) parity ^= parity << shift;
-      moves[step] = parity & bits;
-      bits = (bits ^ moves[step]) | moves[step] >> (1 << step);
-      zeros &= ~parity;
-    }
-  }
-  uint64_t compress(uint64_t bits) const {
-    bits &= mask;
-    for (int step = 0; step < 6; ++step) {
-      const uint64_t moved = bits & moves[step];
-      bits = (bits ^ moved) | moved >> (1 << step);
-    }
-    return bits;
-  }
-  uint64_t expand(uint64_t bits) const {
-    for (int step = 5; step >= 0; --step) bits = (bits & ~moves[step]) | (bits << (1 << step) & moves[step]);
-    return bits & mask;
-  }
-};
-
-uint64_t expanded(uint64_t bits, uint64_t mask) {
-  return mask == ~uint64_t{0} || bits == 0 ? bits : BitMoves(mask).expand(bits);
-}
-
-// Bits written one after another by several threads, each from some place on; all of them are 0 before.
-class BitWriter {
- public:
-  BitWriter(uint64_t* out, uint64_t at) : out_(out), at_(at), first_(at / 64) {}
-  ~BitWriter() {
-    if (at_ % 64 != 0) share(at_ / 64, pending_);
-  }
-  BitWriter(const BitWriter&) = delete;
-  BitWriter& operator=(const BitWriter&) = delete;
-  // Adds the low n <= 64 bits; the others are 0.
-  void append(uint64_t bits, uint64_t n) {
-    const uint64_t shift = at_ % 64, word = at_ / 64;
-    at_ += n;
-    pending_ |= bits << shift;
-    if (shift + n < 64) return;
-    if (word == first_) {
-      share(word, pending_);
-    } else {
-      out_[word] = pending_;
-    }
-    pending_ = shift + n > 64 ? bits >> (64 - shift) : 0;
-  }
-
- private:
-  // The first and the last word may be another thread's too.
-  void share(uint64_t word, uint64_t bits) { std::atomic_ref(out_[word]).fetch_or(bits, std::memory_order_relaxed); }
-
-  uint64_t* out_;
-  uint64_t at_, first_, pending_ = 0;
-};
-
-// any_in_runs() of runs that are not empty, a word of numbers at a time: adding ones to the numbers of each run but its
-// last carries into that one where any of them has its bit.
-void any_in_starts(const RowStarts& starts, const uint64_t* bits, int threads, uint64_t* out) {
+// The same of runs that are not empty, by where they start.
+void any_in_starts(const RowStarts& starts, const uint64_t* bits, int threads, const BitKernels& kernels,
+                   uint64_t* out) {
   const uint64_t words = (starts.count() + 63) / 64;
   parallel_for(threads, static_cast<int64_t>((words + kTaskWords - 1) / kTaskWords), [&](int64_t task) {
-    const uint64_t first = static_cast<uint64_t>(task) * kTaskWords, last = std::min(first + kTaskWords, words);
-    const NumberRun run = starts.find(first * 64);
-    BitWriter writer(out, run.before);
-    uint64_t open = static_cast<uint64_t>(any_of(bits, run.begin, first * 64));  // what the run has before this word
-    for (uint64_t w = first; w < last; ++w) {
-      const uint64_t next = w + 1 < words ? starts.word(w + 1) : 1;
-      uint64_t ends = starts.word(w) >> 1 | next << 63;
-      if (w + 1 == words && starts.count() % 64 != 0) {
-        const uint64_t there = ~uint64_t{0} >> (64 - starts.count() % 64);
-        ends = (ends & there >> 1) | (there ^ there >> 1);
-      }
-      const uint64_t own = bits[w] | open, any = (((own & ~ends) + ~ends) | own) & ends;
-      if (ends == ~uint64_t{0}) {
-        writer.append(any, 64);
-      } else {
-        writer.append(BitMoves(ends).compress(any), bits_set(ends));
-      }
-      const int after = 64 - std::countl_zero(ends);  // numbers of a run that ends in a later word
-      open = static_cast<uint64_t>(after < 64 && (own >> after) != 0);
-    }
+    const uint64_t first = static_cast<uint64_t>(task) * kTaskWords;
+    kernels.any_in_starts(starts, bits, first, std::min(first + kTaskWords, words), out);
   });
 }
 
@@ -182,7 +98,8 @@ void DerivedBits::derive_last_level(const IndexView& index, const EdgeParents& p
   edges = make_bits(level.edges, allocator);
   std::fill(edges.begin(), edges.end(), uint64_t{0});
   if (!has_tail) return skip_earlier_ends(index, view_.sids.bits, edges.data());
-  if (!index.variable_length) return any_in_starts(parents.starts(number + 1), view_.sids.bits, threads, edges.data());
+  if (!index.variable_length)
+    return any_in_starts(parents.starts(number + 1), view_.sids.bits, threads, bit_kernels(index.target), edges.data());
   for_each_word(level.edges, threads, [&](uint64_t w) {
     uint64_t word = 0;
     for (uint64_t i = w * 64; i < std::min(w * 64 + 64, level.edges); ++i) {
@@ -201,7 +118,8 @@ void DerivedBits::derive_level(const IndexView& index, const EdgeParents& parent
   edges = make_bits(level.edges, allocator);
   if (!index.variable_length) {
     std::fill(edges.begin(), edges.end(), uint64_t{0});
-    return any_in_starts(parents.starts(number + 1), bits_of(number + 1), threads, edges.data());
+    return any_in_starts(parents.starts(number + 1), bits_of(number + 1), threads, bit_kernels(index.target),
+                         edges.data());
   }
   any_in_runs(next.row_pointers, level.edges, next.edges, bits_of(number + 1), threads, edges.data());
   for (uint64_t i = 0; i < level.ends; ++i) {
@@ -223,19 +141,11 @@ void DerivedBits::derive_masks(const IndexView& index, int32_t number, int threa
     for (uint64_t word = level.dense_bits[w]; word != 0 && dense < level.dense_nodes; word &= word - 1)
       nodes[static_cast<int64_t>(dense++)] = w * 64 + bits_set((word & (0 - word)) - 1);
   const uint64_t* edges = bits_of(number);
+  const BitKernels& kernels = bit_kernels(index.target);
   parallel_for(threads, static_cast<int64_t>(dense), [&](int64_t d) {
     const Row row = row_of(level, nodes[d]);
-    const uint64_t* all = mask_of(level, d);
-    uint64_t* mask = own.masks.data() + static_cast<uint64_t>(d) * words;
-    uint64_t child = 0, count = 0;
-    for (uint64_t w = 0; w < words && child < row.count; ++w) {
-      const uint64_t children = std::min<uint64_t>(bits_set(all[w]), row.count - child);
-      if (children == 0) continue;
-      mask[w] = expanded(bits_from(edges, row.begin + child) & (~uint64_t{0} >> (64 - children)), all[w]);
-      count += bits_set(mask[w]);
-      child += children;
-    }
-    own.mask_counts[d] = static_cast<uint32_t>(count);
+    own.mask_counts[d] = static_cast<uint32_t>(kernels.expand(edges, row.begin, row.count, mask_of(level, d), words,
+                                                              own.masks.data() + static_cast<uint64_t>(d) * words));
   });
 }
 

@@ -75,7 +75,10 @@ RowStarts::RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, i
   uint64_t before = 0;
   for (Line& line : lines_) {
     line.before = before;
-    for (const uint64_t bits : line.bits) before += bits_set(bits);
+    for (uint64_t i = 0; i < kWords; ++i) {
+      line.counts |= (before - line.before) << i * kCountBits;
+      before += bits_set(line.bits[i]);
+    }
   }
 }
 
@@ -101,8 +104,8 @@ NumberRun RowStarts::find(uint64_t number) const {
   const uint64_t bits = line.bits[w % kWords];
   const uint64_t here = bits & (~uint64_t{0} >> (63 - number % 64)),
                  after = bits & ~(~uint64_t{0} >> (63 - number % 64));
-  uint64_t begun = line.before + bits_set(here);
-  for (uint64_t i = 0; i < w % kWords; ++i) begun += bits_set(line.bits[i]);
+  const uint64_t begun =
+      line.before + (line.counts >> w % kWords * kCountBits & ((1 << kCountBits) - 1)) + bits_set(here);
   uint64_t at = w, found = here;
   while (found == 0 && at > 0) found = word(--at);
   NumberRun run{begun == 0 ? 0 : begun - 1,
