@@ -7,7 +7,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "index/read/find.h"
 #include "index/rules/bits.h"
 #include "index/rules/compile.h"
 #include "support/parallel.h"
@@ -119,18 +118,29 @@ bool any_bit(const uint64_t* bits, uint64_t begin, uint64_t end) {
 }
 
 // Sets the bit of each list of [block.first, block.first + block.rows) in which a code passes: bit i of `pass` is code
-// begin + i of the column. offset(row) is where the list of a row begins.
+// begin + i of the column, of `codes`. offset(row) is where the list of a row begins. Of 64 lists at a time, so that a
+// code's list is found by six comparisons. (Galloping from one to the next, a term took 1.4 times as long.)
 template <class Offset>
 void mark_lists(const uint64_t* pass, uint64_t begin, uint64_t codes, const Block& block, const Offset& offset,
                 uint64_t* out) {
-  std::memset(out, 0, block.words() * sizeof *out);
-  uint64_t row = 0;
-  for (uint64_t word = 0; word < row_words(codes); ++word)
-    for (uint64_t left = pass[word]; left != 0; left &= left - 1) {
-      const uint64_t code = begin + word * 64 + static_cast<uint64_t>(std::countr_zero(left));
-      row = first_where_near(row, block.rows - 1, [&](uint64_t i) { return offset(block.first + i + 1) > code; });
-      put_bit(out, row, true);
+  const auto place = [&](uint64_t row) { return std::clamp(offset(row), begin, begin + codes) - begin; };
+  uint64_t at = 0;
+  for (uint64_t word = 0; word < block.words(); ++word) {
+    const uint64_t first = block.first + word * 64, last = block.first + std::min(word * 64 + 64, block.rows);
+    const uint64_t end = place(last);
+    uint64_t lists = 0;
+    for (; at < end; at = std::min(at + 64, end)) {
+      uint64_t left = bits_from(pass, at) & (~uint64_t{0} >> (64 - std::min<uint64_t>(end - at, 64)));
+      for (; left != 0; left &= left - 1) {
+        const uint64_t code = at + static_cast<uint64_t>(std::countr_zero(left));
+        uint64_t list = 0;
+        for (uint64_t step = 32; step > 0; step /= 2)
+          list += place(std::min(first + list + step, last)) <= code ? step : 0;
+        lists |= uint64_t{1} << list;
+      }
     }
+    out[word] = lists;
+  }
 }
 
 // First which of the block's codes pass, one list after the other, and then the lists of those that do, if they are
