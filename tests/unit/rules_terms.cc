@@ -109,6 +109,25 @@ TEST(Terms, OfManyRowsAreTheSameOnThreads) {
   }
 }
 
+// A text of few lists is looked for otherwise than one of many.
+TEST(Terms, FewListsAreFoundAmongMany) {
+  uint64_t seed = 30;
+  for (const size_t items : std::initializer_list<size_t>{17, 63, 64, 65, 1000}) {
+    std::vector<Column> columns = filters::make_columns(items, ++seed);
+    std::mt19937_64 random(seed);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    for (Column& column : columns) {
+      if (column.type != AttributeType::kStringList) continue;
+      for (size_t i = 0; i < items / 17; ++i) {
+        std::vector<std::string>& texts = column.cells[random() % items].texts;
+        texts.insert(texts.begin() + static_cast<int64_t>(random() % (texts.size() + 1)), "rare");
+      }
+      const Expression contains = parse_expression(std::string(column.name) + " contains rare");
+      expect_as_judged(contains, columns, Views(columns).attributes, 1);
+    }
+  }
+}
+
 // Four rows: 1, 2, 3 and null.
 struct Small {
   Small() : columns(make()), views(columns) {}
