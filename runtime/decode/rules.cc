@@ -99,17 +99,17 @@ int64_t find_ids(const sidbeam_index& index, const sidbeam_item_list& list, Grow
   const IndexView& view = index.index.view;
   const IdTable& table = index.find_id_table();
   const RepeatsView* repeats = table.repeats() ? &index.find_repeats() : nullptr;
-  uint64_t places[kTogether];
+  uint64_t hashes[kTogether];
   int64_t unknown = 0;
   for (int64_t first = 0; first < list.count; first += kTogether) {
     const int64_t n = std::min(kTogether, list.count - first);
     for (int64_t i = 0; i < n; ++i) {
-      places[i] = table.place_of(view, id_at(list, first + i));
-      table.prefetch(places[i]);
+      hashes[i] = table.hash(view, id_at(list, first + i));
+      table.prefetch(hashes[i]);
     }
-    for (int64_t i = 0; i < n; ++i) table.prefetch_id(view, places[i]);
+    for (int64_t i = 0; i < n; ++i) table.prefetch_id(view, hashes[i]);
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t row = table.find_from(view, id_at(list, first + i), places[i]);
+      const int64_t row = table.find_hashed(view, id_at(list, first + i), hashes[i]);
       if (row < 0) {
         ++unknown;
       } else {

@@ -30,46 +30,68 @@ IdTable::IdTable(const IndexView& index, const Allocator& allocator)
   constexpr uint64_t kTogether = 32;
   places_ = std::bit_ceil(2 * index.items);
   const int32_t width = index.items < std::numeric_limits<uint32_t>::max() ? 4 : 8;
-  rows_ = UintBuffer(allocator, places_, width);
+  row_bits_ = static_cast<int>(std::bit_width(index.items));
+  tag_bits_ = 8 * width - row_bits_;
+  entries_ = UintBuffer(allocator, places_, width);
   bytes_ = static_cast<int64_t>(places_) * width;
-  void* const memory = const_cast<void*>(rows_.view().data);
+  void* const memory = const_cast<void*>(entries_.view().data);
   advise_huge_pages(memory, bytes_);  // a lookup is a walk through the page table otherwise, as well as a miss
   std::memset(memory, 0, static_cast<size_t>(bytes_));
   uint64_t ahead[kTogether];
   for (uint64_t first = 0; first < index.items; first += kTogether) {
     const uint64_t count = std::min(kTogether, index.items - first);
     for (uint64_t i = 0; i < count; ++i) {
-      ahead[i] = place_of(index, id_of(index, first + i));
+      ahead[i] = hash(index, id_of(index, first + i));
       prefetch(ahead[i]);
     }
     for (uint64_t i = 0; i < count; ++i) {
-      const uint64_t row = first + i;
-      const ItemId id = id_of(index, row);
-      uint64_t place = ahead[i], held = rows_.view()[place];
-      for (; held != 0 && !has_id(index, held - 1, id); held = rows_.view()[place]) place = (place + 1) & (places_ - 1);
-      if (held == 0) rows_.set(place, row + 1);
-      repeats_ = repeats_ || held != 0;
+      const ItemId id = id_of(index, first + i);
+      uint64_t place = 0;
+      const int64_t known = probe(ahead[i], place, [&](uint64_t row) { return has_id(index, row, id); });
+      if (known < 0) entries_.set(place, tag(ahead[i]) << row_bits_ | (first + i + 1));
+      repeats_ = repeats_ || known >= 0;
     }
   }
 }
 
-uint64_t IdTable::place_of(const IndexView& index, const ItemId& id) const {
+uint64_t IdTable::hash(const IndexView& index, const ItemId& id) const {
   const uint64_t key = index.id_type == IdType::kString
                            ? xxh3_64(index.target, id.name.data(), id.name.size(), mix_.mask)
                            : static_cast<uint64_t>(id.number);
-  return mix_key(mix_, key) & (places_ - 1);
+  return mix_key(mix_, key);
 }
 
-int64_t IdTable::find_from(const IndexView& index, const ItemId& id, uint64_t place) const {
-  for (;; place = (place + 1) & (places_ - 1)) {
-    const uint64_t held = rows_.view()[place];
-    if (held == 0) return -1;
-    if (has_id(index, held - 1, id)) return static_cast<int64_t>(held - 1);
+// `place` becomes where it is, or would be.
+template <class IsIt>
+int64_t IdTable::probe(uint64_t hash, uint64_t& place, const IsIt& is_it) const {
+  for (place = hash & (places_ - 1);; place = (place + 1) & (places_ - 1)) {
+    const uint64_t entry = entries_.view()[place];
+    if (entry == 0) return -1;
+    const uint64_t row = (entry & ((uint64_t{1} << row_bits_) - 1)) - 1;
+    if (entry >> row_bits_ == tag(hash) && is_it(row)) return static_cast<int64_t>(row);
   }
 }
 
-int64_t IdTable::find(const IndexView& index, const ItemId& id) const {
-  return places_ == 0 ? -1 : find_from(index, id, place_of(index, id));
+void IdTable::prefetch(uint64_t hash) const {
+  const UintArray entries = entries_.view();
+  __builtin_prefetch(static_cast<const char*>(entries.data) +
+                     (hash & (places_ - 1)) * static_cast<uint64_t>(entries.width));
+}
+
+void IdTable::prefetch_id(const IndexView& index, uint64_t hash) const {
+  uint64_t place;
+  const int64_t row = probe(hash, place, [](uint64_t) { return true; });
+  if (row < 0) return;
+  if (index.id_type == IdType::kString) {
+    __builtin_prefetch(index.name_offsets + row);
+  } else {
+    __builtin_prefetch(index.ids + row);
+  }
+}
+
+int64_t IdTable::find_hashed(const IndexView& index, const ItemId& id, uint64_t hash) const {
+  uint64_t place;
+  return probe(hash, place, [&](uint64_t row) { return has_id(index, row, id); });
 }
 
 }  // namespace sidbeam

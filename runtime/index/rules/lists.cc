@@ -64,10 +64,13 @@ NumberList RequestLists::store(size_t place, uint64_t universe, const Allocator&
   make_room(list.first, static_cast<int64_t>(view.buckets) + 1, allocator);
   const auto write = [&](auto* numbers) {
     std::copy_n(work_.all.data(), work_.count, numbers);
-    uint64_t i = 0;
-    for (uint64_t bucket = 0; bucket <= view.buckets; ++bucket) {
-      while (i < count && numbers[i] >> view.shift < bucket) ++i;
-      list.first[static_cast<int64_t>(bucket)] = static_cast<uint32_t>(i);
+    // Without a branch that depends on how many a bucket has: where each ends that has some, and then where all begin.
+    std::fill_n(list.first.data(), view.buckets + 1, 0U);
+    for (uint64_t i = 0; i < count; ++i)
+      list.first[static_cast<int64_t>(numbers[i] >> view.shift) + 1] = static_cast<uint32_t>(i + 1);
+    for (uint64_t bucket = 0; bucket < view.buckets; ++bucket) {
+      uint32_t* first = list.first.data() + bucket;
+      first[1] = std::max(first[0], first[1]);
     }
   };
   width == 4 ? write(reinterpret_cast<uint32_t*>(list.numbers.data()))
@@ -89,17 +92,7 @@ void RequestLists::exclude(const FilteredIndex& of, const SortedRows& rows, cons
   }
   merge(before != nullptr ? &before->view_.rows.listed : nullptr, allocator);
   view_.rows.listed = store(kRowList, index.items, allocator);
-  fresh_sids_ = 0;
-  for (int64_t i = 0; i < work_.fresh_count;) {
-    if (i + kAhead < work_.fresh_count) of.parents.prefetch_item(work_.fresh[i + kAhead]);
-    const EdgeParents::Parent sid = of.parents.sid_of(index, work_.fresh[i]);
-    const uint64_t* from = std::lower_bound(work_.all.data(), work_.all.data() + work_.count, sid.begin);
-    const uint64_t* to = std::lower_bound(from, const_cast<const uint64_t*>(work_.all.data() + work_.count), sid.end);
-    const uint64_t there = of.row_bits() != nullptr ? count_of(of.row_bits(), sid.begin, sid.end) : sid.end - sid.begin;
-    if (static_cast<uint64_t>(to - from) >= there) sids_[fresh_sids_++] = sid.node;
-    for (++i; i < work_.fresh_count && work_.fresh[i] < sid.end; ++i) {
-    }
-  }
+  list_sids(of);
   sid_count_ = fresh_sids_ + (before != nullptr ? before->sid_count_ : 0);
   list_levels(of, before, allocator);
 }
@@ -107,42 +100,33 @@ void RequestLists::exclude(const FilteredIndex& of, const SortedRows& rows, cons
 void RequestLists::allow_only(const FilteredIndex& of, const SortedRows& rows, const Allocator& allocator) {
   const IndexView& index = of.index;
   begin(of, true, rows.count, allocator);
-  work_.fresh_count = fresh_sids_ = 0;
-  for (int64_t i = 0; i < rows.count; ++i) {
-    if (of.row_bits() != nullptr && !has_bit(of.row_bits(), rows.rows[i])) continue;
-    work_.fresh[work_.fresh_count++] = rows.rows[i];
-    const uint64_t ordinal = of.parents.sid_of(index, rows.rows[i]).node;
-    if (fresh_sids_ == 0 || sids_[fresh_sids_ - 1] != ordinal) sids_[fresh_sids_++] = ordinal;
-  }
+  work_.fresh_count = 0;
+  for (int64_t i = 0; i < rows.count; ++i)
+    if (of.row_bits() == nullptr || has_bit(of.row_bits(), rows.rows[i]))
+      work_.fresh[work_.fresh_count++] = rows.rows[i];
   merge(nullptr, allocator);
   view_.rows.listed = store(kRowList, index.items, allocator);
+  list_sids(of);
   sid_count_ = fresh_sids_;
   list_levels(of, nullptr, allocator);
 }
 
-// The nodes above the new numbers of a level, or of the SIDs below the nodes of the tail's first: those that have no
-// allowed child left or, of an allow list, all. (In a damaged index they need not rise; those that do not are left
-// out.)
-void RequestLists::climb(const FilteredIndex& of, int32_t level) {
-  const IndexView& index = of.index;
-  const bool is_tail = level == index.csr_levels;
-  const uint64_t* bits = is_tail ? view_.sids.bits : of.edge_bits(level);
+// Writes the nodes above the new numbers: those that have no allowed child left or, of an allow list, all. `bits` are
+// those of a filter, parent_of(i) is the node above new number i, with end 0 where there is none. Returns how many. (In
+// a damaged index they need not rise; those that do not are left out.)
+template <class ParentOf>
+int64_t RequestLists::nodes_above(const uint64_t* bits, const ParentOf& parent_of, uint64_t* nodes) const {
   const uint64_t *at = work_.all.data(), *all_end = at + work_.count;
   int64_t kept = 0;
   for (int64_t i = 0; i < work_.fresh_count;) {
-    const uint64_t number = work_.fresh[i];
-    if (i + kAhead < work_.fresh_count) of.parents.prefetch(level, work_.fresh[i + kAhead]);
-    if (is_tail && ended_above_tail(index, number)) {
+    const EdgeParents::Parent parent = parent_of(i);
+    if (parent.end == 0) {
       ++i;
       continue;
     }
-    EdgeParents::Parent parent = of.parents.parent_of(index, level, number);
-    if (is_tail && index.variable_length) parent.end = parent.begin + run_of(index, level, parent.node).count;
-    const uint64_t node = parent.node, end = std::max(parent.end, number + 1), children = end - parent.begin;
-    bool listed = view_.only_listed;
-    if (!listed && children == 1) {
-      listed = true;
-    } else if (!listed) {
+    const uint64_t end = std::max(parent.end, work_.fresh[i] + 1), children = end - parent.begin;
+    bool listed = view_.only_listed || children == 1;
+    if (!listed) {
       while (at < all_end && *at < parent.begin) ++at;
       const uint64_t* to = at;
       while (to < all_end && *to < end) ++to;
@@ -151,9 +135,33 @@ void RequestLists::climb(const FilteredIndex& of, int32_t level) {
       at = to;
     }
     while (i < work_.fresh_count && work_.fresh[i] < end) ++i;
-    if (listed && (kept == 0 || work_.fresh[kept - 1] < node)) work_.fresh[kept++] = node;
+    if (listed && (kept == 0 || nodes[kept - 1] < parent.node)) nodes[kept++] = parent.node;
   }
-  work_.fresh_count = kept;
+  return kept;
+}
+
+// The SIDs of the new rows.
+void RequestLists::list_sids(const FilteredIndex& of) {
+  const auto parent_of = [&](int64_t i) {
+    if (i + kAhead < work_.fresh_count) of.parents.prefetch_item(work_.fresh[i + kAhead]);
+    return of.parents.sid_of(of.index, work_.fresh[i]);
+  };
+  fresh_sids_ = nodes_above(of.row_bits(), parent_of, sids_.data());
+}
+
+// From the new numbers of a level, or the SIDs below the nodes of the tail's first, to those of the level before.
+void RequestLists::climb(const FilteredIndex& of, int32_t level) {
+  const IndexView& index = of.index;
+  const bool is_tail = level == index.csr_levels;
+  const auto parent_of = [&](int64_t i) {
+    const uint64_t number = work_.fresh[i];
+    if (i + kAhead < work_.fresh_count) of.parents.prefetch(level, work_.fresh[i + kAhead]);
+    if (is_tail && ended_above_tail(index, number)) return EdgeParents::Parent();
+    EdgeParents::Parent parent = of.parents.parent_of(index, level, number);
+    if (is_tail && index.variable_length) parent.end = parent.begin + run_of(index, level, parent.node).count;
+    return parent;
+  };
+  work_.fresh_count = nodes_above(is_tail ? view_.sids.bits : of.edge_bits(level), parent_of, work_.fresh.data());
 }
 
 // Adds the edges to which the new SIDs themselves lead.

@@ -61,6 +61,9 @@ class RequestLists {
 
   void begin(const FilteredIndex& of, bool only_listed, int64_t count, const Allocator& allocator);
   void list_levels(const FilteredIndex& of, const RequestLists* before, const Allocator& allocator);
+  template <class ParentOf>
+  int64_t nodes_above(const uint64_t* bits, const ParentOf& parent_of, uint64_t* nodes) const;
+  void list_sids(const FilteredIndex& of);
   void climb(const FilteredIndex& of, int32_t level);
   void add_leaves(const FilteredIndex& of, int32_t level);
   void merge(const NumberList* before, const Allocator& allocator);
