@@ -46,6 +46,7 @@ target_sources(sidbeam_core PRIVATE
   index/rules/derived.cc
   index/rules/expression.cc
   index/rules/id_table.cc
+  index/rules/leaves.cc
   index/rules/lex.cc
   index/rules/lists.cc
   index/rules/parse.cc

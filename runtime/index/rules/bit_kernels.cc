@@ -124,6 +124,18 @@ template <class Moves>
   return set;
 }
 
+template <class Moves>
+[[gnu::always_inline]] inline void compress(const uint64_t* bits, const uint64_t* places, uint64_t words, uint64_t most,
+                                            uint64_t* out) {
+  BitWriter writer(out, 0);
+  for (uint64_t w = 0; w < words && most > 0; ++w) {
+    const uint64_t count = std::min<uint64_t>(bits_set(places[w]), most);
+    if (count == 0) continue;
+    writer.append(Moves::compress(bits[w], places[w]) & (~uint64_t{0} >> (64 - count)), count);
+    most -= count;
+  }
+}
+
 void any_in_starts_by_shifts(const RowStarts& starts, const uint64_t* bits, uint64_t first, uint64_t last,
                              uint64_t* out) {
   any_in_starts<ByShifts>(starts, bits, first, last, out);
@@ -132,7 +144,10 @@ uint64_t expand_by_shifts(const uint64_t* bits, uint64_t begin, uint64_t count, 
                           uint64_t* out) {
   return expand<ByShifts>(bits, begin, count, places, words, out);
 }
-constexpr BitKernels kByShifts = {any_in_starts_by_shifts, expand_by_shifts};
+void compress_by_shifts(const uint64_t* bits, const uint64_t* places, uint64_t words, uint64_t most, uint64_t* out) {
+  compress<ByShifts>(bits, places, words, most, out);
+}
+constexpr BitKernels kByShifts = {any_in_starts_by_shifts, expand_by_shifts, compress_by_shifts};
 
 #ifdef __x86_64__
 struct ByBmi2 {
@@ -147,7 +162,11 @@ struct ByBmi2 {
                                                        const uint64_t* places, uint64_t words, uint64_t* out) {
   return expand<ByBmi2>(bits, begin, count, places, words, out);
 }
-constexpr BitKernels kByBmi2 = {any_in_starts_by_bmi2, expand_by_bmi2};
+[[gnu::target("bmi2,popcnt")]] void compress_by_bmi2(const uint64_t* bits, const uint64_t* places, uint64_t words,
+                                                     uint64_t most, uint64_t* out) {
+  compress<ByBmi2>(bits, places, words, most, out);
+}
+constexpr BitKernels kByBmi2 = {any_in_starts_by_bmi2, expand_by_bmi2, compress_by_bmi2};
 #endif
 
 }  // namespace

@@ -17,6 +17,9 @@ struct BitKernels {
   // before. Returns how many of them are set.
   uint64_t (*expand)(const uint64_t* bits, uint64_t begin, uint64_t count, const uint64_t* places, uint64_t words,
                      uint64_t* out);
+  // Moves those of [words] of bits that `places` has together, in order, to the low end of `out`, whose bits are 0
+  // before; the first `most` of them.
+  void (*compress)(const uint64_t* bits, const uint64_t* places, uint64_t words, uint64_t most, uint64_t* out);
 };
 
 // The best of a target, which the machine has.

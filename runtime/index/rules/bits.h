@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "index/rules/subset.h"
+#include "index/views.h"
 #include "support/memory.h"
 
 namespace sidbeam {
@@ -20,6 +21,26 @@ inline Buffer<uint64_t> make_bits(uint64_t count, const Allocator& allocator) {
   Buffer<uint64_t> bits(allocator, static_cast<int64_t>((count + 63) / 64 + 1));
   std::fill(bits.end() - std::min<int64_t>(bits.size(), 2), bits.end(), uint64_t{0});
   return bits;
+}
+
+// make_bits() of no number, and of all of them.
+inline Buffer<uint64_t> zero_bits(uint64_t count, const Allocator& allocator) {
+  Buffer<uint64_t> bits = make_bits(count, allocator);
+  std::fill(bits.begin(), bits.end(), uint64_t{0});
+  return bits;
+}
+
+inline Buffer<uint64_t> all_bits(uint64_t count, const Allocator& allocator) {
+  Buffer<uint64_t> bits = make_bits(count, allocator);
+  std::fill_n(bits.data(), count / 64, ~uint64_t{0});
+  if (count % 64 != 0) bits[static_cast<int64_t>(count / 64)] = (uint64_t{1} << count % 64) - 1;
+  return bits;
+}
+
+// Sets the bits of `some` [n] that are below `count`.
+inline void put_bits(uint64_t* bits, uint64_t count, const UintArray& some, uint64_t n, bool value) {
+  for (uint64_t i = 0; i < n; ++i)
+    if (some[i] < count) put_bit(bits, some[i], value);
 }
 
 // The number of the first `count` bits that are set, of words whose other bits are not.

@@ -11,58 +11,15 @@
 namespace sidbeam {
 namespace {
 
-constexpr uint64_t kTaskWords = 1024;
-
-// Calls write(w) for each word of `count` bits, on several threads.
-template <class Write>
-void for_each_word(uint64_t count, int threads, const Write& write) {
-  const uint64_t words = (count + 63) / 64;
-  parallel_for(threads, static_cast<int64_t>((words + kTaskWords - 1) / kTaskWords), [&](int64_t task) {
-    const uint64_t first = static_cast<uint64_t>(task) * kTaskWords, last = std::min(first + kTaskWords, words);
-    for (uint64_t w = first; w < last; ++w) write(w);
-  });
-}
-
-// Bit i of `out`: whether any number of run i, [pointers[i], pointers[i + 1]), has its bit.
-void any_in_runs(const UintArray& pointers, uint64_t runs, uint64_t numbers, const uint64_t* bits, int threads,
-                 uint64_t* out) {
-  with_type(pointers, [&](const auto* begins) {
-    for_each_word(runs, threads, [&](uint64_t w) {
-      const uint64_t first = w * 64, last = std::min(first + 64, runs);
-      uint64_t word = 0, begin = std::min<uint64_t>(begins[first], numbers);
-      for (uint64_t i = first; i < last; ++i) {
-        const uint64_t end = clamped(begins[i + 1], begin, numbers);
-        word |= static_cast<uint64_t>(any_of(bits, begin, end)) << (i - first);
-        begin = end;
-      }
-      out[w] = word;
-    });
-  });
-}
-
-// The same of runs that are not empty, by where they start.
+// Bit i of `out`, whose bits are 0 before: whether any number of run i has its bit. No run is empty.
 void any_in_starts(const RowStarts& starts, const uint64_t* bits, int threads, const BitKernels& kernels,
                    uint64_t* out) {
+  constexpr uint64_t kTaskWords = 1024;
   const uint64_t words = (starts.count() + 63) / 64;
   parallel_for(threads, static_cast<int64_t>((words + kTaskWords - 1) / kTaskWords), [&](int64_t task) {
     const uint64_t first = static_cast<uint64_t>(task) * kTaskWords;
     kernels.any_in_starts(starts, bits, first, std::min(first + kTaskWords, words), out);
   });
-}
-
-// Writes the bits of SIDs to those of the last level's edges, which have the full-length SIDs and the level's own ends
-// in their order.
-void skip_earlier_ends(const IndexView& index, const uint64_t* sids, uint64_t* out) {
-  const LevelView& last = index.level[index.levels - 1];
-  uint64_t edge = 0, own = 0, any = 0;
-  for (uint64_t ordinal = 0; ordinal < index.sids && edge < last.edges; ++ordinal) {
-    if (any < index.ends && index.end_ordinals[any] == ordinal) {
-      ++any;
-      while (own < last.ends && last.end_ordinals[own] < ordinal) ++own;
-      if (own == last.ends || last.end_ordinals[own] != ordinal) continue;
-    }
-    put_bit(out, edge++, has_bit(sids, ordinal));
-  }
 }
 
 }  // namespace
@@ -71,57 +28,73 @@ DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, con
                          const Allocator& allocator)
     : levels_(static_cast<size_t>(index.csr_levels)) {
   view_.rows.bits = rows;
-  derive_sids(index, threads, allocator);
-  derive_last_level(index, parents, threads, allocator);
+  derive_sids(index, parents, threads, allocator);
+  if (index.csr_levels < index.levels) {
+    derive_above_tail(index, parents, threads, allocator);
+  } else {
+    derive_last_level(index, allocator);
+  }
   for (int32_t l = index.csr_levels - 2; l >= 0; --l) derive_level(index, parents, l, threads, allocator);
   for (int32_t l = 0; l < index.csr_levels; ++l) derive_masks(index, l, threads, allocator);
   set_view(index, allocator);
 }
 
-void DerivedBits::derive_sids(const IndexView& index, int threads, const Allocator& allocator) {
+void DerivedBits::derive_sids(const IndexView& index, const EdgeParents& parents, int threads,
+                              const Allocator& allocator) {
   view_.sids.bits = view_.rows.bits;
   if (index.item_offsets) {
-    sids_ = make_bits(index.sids, allocator);
-    any_in_runs(index.item_offsets, index.sids, index.items, view_.rows.bits, threads, sids_.data());
+    sids_ = zero_bits(index.sids, allocator);
+    any_in_starts(parents.item_starts(), view_.rows.bits, threads, bit_kernels(index.target), sids_.data());
     view_.sids.bits = sids_.data();
   }
   sid_count_ = count_bits(view_.sids.bits, index.sids);
 }
 
-void DerivedBits::derive_last_level(const IndexView& index, const EdgeParents& parents, int threads,
+// Above the tail's first level, whose runs of SIDs may have others between them that ended before.
+void DerivedBits::derive_above_tail(const IndexView& index, const EdgeParents& parents, int threads,
                                     const Allocator& allocator) {
   const int32_t number = index.csr_levels - 1;
-  const LevelView& level = index.level[number];
-  const bool has_tail = index.csr_levels < index.levels;
-  if (!has_tail && !index.variable_length) return;
   Buffer<uint64_t>& edges = levels_[static_cast<size_t>(number)].edges;
-  edges = make_bits(level.edges, allocator);
-  std::fill(edges.begin(), edges.end(), uint64_t{0});
-  if (!has_tail) return skip_earlier_ends(index, view_.sids.bits, edges.data());
-  if (!index.variable_length)
-    return any_in_starts(parents.starts(number + 1), view_.sids.bits, threads, bit_kernels(index.target), edges.data());
-  for_each_word(level.edges, threads, [&](uint64_t w) {
-    uint64_t word = 0;
-    for (uint64_t i = w * 64; i < std::min(w * 64 + 64, level.edges); ++i) {
-      const Run run = run_of(index, index.csr_levels, i);
-      word |= static_cast<uint64_t>(any_of(view_.sids.bits, run.lo, run.lo + run.count)) << i % 64;
-    }
-    edges[static_cast<int64_t>(w)] = word;
-  });
+  edges = zero_bits(index.level[number].edges, allocator);
+  const uint64_t* sids = view_.sids.bits;
+  Buffer<uint64_t> longer;
+  if (index.variable_length) {
+    longer = make_bits(index.sids, allocator);
+    std::copy_n(sids, (index.sids + 63) / 64, longer.data());
+    for (int32_t l = 0; l < number; ++l)
+      put_bits(longer.data(), index.sids, index.level[l].end_ordinals, index.level[l].ends, false);
+    sids = longer.data();
+  }
+  any_in_starts(parents.starts(number + 1), sids, threads, bit_kernels(index.target), edges.data());
+}
+
+// The last level's edges are the SIDs, except those that ended before.
+void DerivedBits::derive_last_level(const IndexView& index, const Allocator& allocator) {
+  if (!index.variable_length) return;
+  const int32_t number = index.csr_levels - 1;
+  const LevelView& level = index.level[number];
+  Buffer<uint64_t> sids = all_bits(index.sids, allocator);
+  put_bits(sids.data(), index.sids, index.end_ordinals, index.ends, false);
+  put_bits(sids.data(), index.sids, level.end_ordinals, level.ends, true);
+  Buffer<uint64_t>& edges = levels_[static_cast<size_t>(number)].edges;
+  edges = zero_bits(level.edges, allocator);
+  bit_kernels(index.target).compress(view_.sids.bits, sids.data(), (index.sids + 63) / 64, level.edges, edges.data());
 }
 
 void DerivedBits::derive_level(const IndexView& index, const EdgeParents& parents, int32_t number, int threads,
                                const Allocator& allocator) {
   if (shares_next(index, number)) return;
-  const LevelView &level = index.level[number], &next = index.level[number + 1];
+  const LevelView& level = index.level[number];
+  const BitKernels& kernels = bit_kernels(index.target);
   Buffer<uint64_t>& edges = levels_[static_cast<size_t>(number)].edges;
-  edges = make_bits(level.edges, allocator);
-  if (!index.variable_length) {
-    std::fill(edges.begin(), edges.end(), uint64_t{0});
-    return any_in_starts(parents.starts(number + 1), bits_of(number + 1), threads, bit_kernels(index.target),
-                         edges.data());
-  }
-  any_in_runs(next.row_pointers, level.edges, next.edges, bits_of(number + 1), threads, edges.data());
+  edges = zero_bits(level.edges, allocator);
+  const RowStarts& starts = parents.starts(number + 1);
+  if (level.ends == 0) return any_in_starts(starts, bits_of(number + 1), threads, kernels, edges.data());
+  // Ends have no run: the others' bits go to their places between them.
+  Buffer<uint64_t> runs = zero_bits(level.edges, allocator), nodes = all_bits(level.edges, allocator);
+  any_in_starts(starts, bits_of(number + 1), threads, kernels, runs.data());
+  put_bits(nodes.data(), level.edges, level.end_edges, level.ends, false);
+  kernels.expand(runs.data(), 0, level.edges, nodes.data(), (level.edges + 63) / 64, edges.data());
   for (uint64_t i = 0; i < level.ends; ++i) {
     const uint64_t edge = level.end_edges[i], ordinal = level.end_ordinals[i];
     if (edge < level.edges && ordinal < index.sids) put_bit(edges.data(), edge, has_bit(view_.sids.bits, ordinal));

@@ -33,8 +33,9 @@ class DerivedBits {
     Buffer<uint64_t> masks;
     Buffer<uint32_t> mask_counts;
   };
-  void derive_sids(const IndexView& index, int threads, const Allocator& allocator);
-  void derive_last_level(const IndexView& index, const EdgeParents& parents, int threads, const Allocator& allocator);
+  void derive_sids(const IndexView& index, const EdgeParents& parents, int threads, const Allocator& allocator);
+  void derive_above_tail(const IndexView& index, const EdgeParents& parents, int threads, const Allocator& allocator);
+  void derive_last_level(const IndexView& index, const Allocator& allocator);
   void derive_level(const IndexView& index, const EdgeParents& parents, int32_t number, int threads,
                     const Allocator& allocator);
   void derive_masks(const IndexView& index, int32_t number, int threads, const Allocator& allocator);

@@ -13,7 +13,6 @@ namespace sidbeam {
 namespace {
 
 constexpr size_t kRowList = 0, kSidList = 1, kFirstLevel = 2;
-constexpr int64_t kAhead = 16;  // numbers for which memory is fetched in advance
 
 template <class T>
 void make_room(Buffer<T>& buffer, int64_t count, const Allocator& allocator) {
@@ -67,7 +66,8 @@ NumberList RequestLists::store(size_t place, uint64_t universe, const Allocator&
     // Without a branch that depends on how many a bucket has: where each ends that has some, and then where all begin.
     std::fill_n(list.first.data(), view.buckets + 1, 0U);
     for (uint64_t i = 0; i < count; ++i)
-      list.first[static_cast<int64_t>(numbers[i] >> view.shift) + 1] = static_cast<uint32_t>(i + 1);
+      list.first[static_cast<int64_t>(std::min<uint64_t>(numbers[i] >> view.shift, view.buckets - 1)) + 1] =
+          static_cast<uint32_t>(i + 1);
     for (uint64_t bucket = 0; bucket < view.buckets; ++bucket) {
       uint32_t* first = list.first.data() + bucket;
       first[1] = std::max(first[0], first[1]);
@@ -143,7 +143,7 @@ int64_t RequestLists::nodes_above(const uint64_t* bits, const ParentOf& parent_o
 // The SIDs of the new rows.
 void RequestLists::list_sids(const FilteredIndex& of) {
   const auto parent_of = [&](int64_t i) {
-    if (i + kAhead < work_.fresh_count) of.parents.prefetch_item(work_.fresh[i + kAhead]);
+    of.parents.item_starts().fetch_ahead(work_.fresh.data(), i, work_.fresh_count);
     return of.parents.sid_of(of.index, work_.fresh[i]);
   };
   fresh_sids_ = nodes_above(of.row_bits(), parent_of, sids_.data());
@@ -155,7 +155,7 @@ void RequestLists::climb(const FilteredIndex& of, int32_t level) {
   const bool is_tail = level == index.csr_levels;
   const auto parent_of = [&](int64_t i) {
     const uint64_t number = work_.fresh[i];
-    if (i + kAhead < work_.fresh_count) of.parents.prefetch(level, work_.fresh[i + kAhead]);
+    of.parents.starts(level).fetch_ahead(work_.fresh.data(), i, work_.fresh_count);
     if (is_tail && ended_above_tail(index, number)) return EdgeParents::Parent();
     EdgeParents::Parent parent = of.parents.parent_of(index, level, number);
     if (is_tail && index.variable_length) parent.end = parent.begin + run_of(index, level, parent.node).count;
@@ -174,11 +174,16 @@ void RequestLists::add_leaves(const FilteredIndex& of, int32_t level) {
     work_.fresh_count = fresh_sids_;
     return;
   }
+  // Both rise.
+  std::copy_n(work_.fresh.data(), work_.fresh_count, work_.all.data());
+  const uint64_t *at = work_.all.data(), *end = at + work_.fresh_count;
+  uint64_t* out = work_.fresh.data();
   for (int64_t i = 0; i < fresh_sids_; ++i) {
     if (leaves_[i].level != level || (has_tail && !ended_above_tail(index, sids_[i]))) continue;
-    work_.fresh[work_.fresh_count++] = leaves_[i].edge;
+    while (at < end && *at < leaves_[i].edge) *out++ = *at++;
+    *out++ = leaves_[i].edge;
   }
-  std::sort(work_.fresh.data(), work_.fresh.data() + work_.fresh_count);
+  work_.fresh_count = std::copy(at, end, out) - work_.fresh.data();
 }
 
 // From the new SIDs to the lists of all levels.

@@ -6,12 +6,15 @@
 #include <bit>
 
 #include "index/read/find.h"
+#include "index/rules/bits.h"
 #include "index/tail.h"
 #include "index/trie.h"
 #include "support/parallel.h"
 
 namespace sidbeam {
 namespace {
+
+constexpr int64_t kAhead = 16;  // numbers for which memory is fetched in advance
 
 // Whether that many nodes with rows come before end i of the level above, which is a node without one.
 bool comes_after(const LevelView& above, uint64_t i, uint64_t rows) {
@@ -22,25 +25,6 @@ bool comes_after(const LevelView& above, uint64_t i, uint64_t rows) {
 bool has_empty_rows(const IndexView& index, int32_t level) {
   return index.variable_length && level > 0 && level < index.csr_levels;
 }
-
-// The ends of SIDs that rise, level by level.
-struct EndCursor {
-  uint64_t any = 0, at[kMaxLevels] = {};
-
-  // False where the SID has its full length, or the index is damaged.
-  bool find(const IndexView& index, uint64_t ordinal, Leaf& leaf) {
-    any = first_where_near(any, index.ends, [&](uint64_t i) { return index.end_ordinals[i] >= ordinal; });
-    if (any == index.ends || index.end_ordinals[any] != ordinal) return false;
-    for (int32_t l = 1; l < index.csr_levels; ++l) {
-      const LevelView& level = index.level[l];
-      at[l] = first_where_near(at[l], level.ends, [&](uint64_t i) { return level.end_ordinals[i] >= ordinal; });
-      if (at[l] == level.ends || level.end_ordinals[at[l]] != ordinal) continue;
-      leaf = {l, level.end_edges[at[l]]};
-      return true;
-    }
-    return false;
-  }
-};
 
 bool has_one_each(const IndexView& index, const LevelView& level) {
   return !index.variable_length && level.nodes == level.edges;
@@ -83,19 +67,44 @@ RowStarts::RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, i
 }
 
 void RowStarts::number_nodes(const LevelView& above, const Allocator& allocator) {
-  ends_ = Buffer<uint64_t>(allocator, lines_.size() + 1);
+  nodes_ = Buffer<uint64_t>(allocator, lines_.size());
+  with_runs_ = all_bits(above.edges, allocator);
+  put_bits(with_runs_.data(), above.edges, above.end_edges, above.ends, false);
   uint64_t end = 0;
   for (int64_t i = 0; i < lines_.size(); ++i) {
     const uint64_t open = std::max<uint64_t>(lines_[i].before, 1) - 1;
-    ends_[i] = end = first_where_near(end, above.ends, [&](uint64_t e) { return comes_after(above, e, open); });
+    end = first_where_near(end, above.ends, [&](uint64_t e) { return comes_after(above, e, open); });
+    nodes_[i] = std::min(open + end, above.edges);
   }
-  ends_[lines_.size()] = above.ends;
 }
 
-uint64_t RowStarts::find_node(const LevelView& above, uint64_t number, const NumberRun& run) const {
+// (To search the level's ends for how many come before took half of the time of a list of excluded items.)
+uint64_t RowStarts::find_node(uint64_t number, const NumberRun& run) const {
   const auto line = static_cast<int64_t>(number / (64 * kWords));
-  return run.before +
-         first_where(ends_[line], ends_[line + 1], [&](uint64_t e) { return comes_after(above, e, run.before); });
+  uint64_t left = run.before + 1 - std::max<uint64_t>(lines_[line].before, 1);  // runs from the open one on
+  int64_t word = static_cast<int64_t>(nodes_[line] / 64);
+  uint64_t bits = with_runs_[word] & ~uint64_t{0} << nodes_[line] % 64;
+  for (uint64_t here = bits_set(bits); here <= left; here = bits_set(bits)) {
+    if (word + 1 == with_runs_.size()) return static_cast<uint64_t>(word) * 64;  // damaged
+    left -= here;
+    bits = with_runs_[++word];
+  }
+  for (; left > 0; --left) bits &= bits - 1;
+  return static_cast<uint64_t>(word) * 64 + static_cast<uint64_t>(std::countr_zero(bits));
+}
+
+// In two steps, since where to look for the node depends on the number's line.
+void RowStarts::fetch_ahead(const uint64_t* numbers, int64_t i, int64_t count) const {
+  if (empty()) return;
+  if (i + kAhead < count) {
+    const uint64_t line = numbers[i + kAhead] / (64 * kWords);
+    __builtin_prefetch(lines_.data() + line);
+    if (nodes_.size() > 0) __builtin_prefetch(nodes_.data() + line);
+  }
+  if (nodes_.size() > 0 && i + kAhead / 2 < count) {
+    const uint64_t number = numbers[i + kAhead / 2], line = number / (64 * kWords);
+    __builtin_prefetch(with_runs_.data() + (nodes_[static_cast<int64_t>(line)] + number % (64 * kWords)) / 64);
+  }
 }
 
 NumberRun RowStarts::find(uint64_t number) const {
@@ -116,7 +125,7 @@ NumberRun RowStarts::find(uint64_t number) const {
   return run;
 }
 
-EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& allocator) {
+EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& allocator) : allocator_(allocator) {
   for (int l = 0; l < index.csr_levels; ++l) {
     const LevelView& level = index.level[l];
     levels_.push_back(l == 0 || has_one_each(index, level)
@@ -137,7 +146,7 @@ EdgeParents::Parent EdgeParents::parent_of(const IndexView& index, int32_t numbe
   if (runs.empty()) return {edge, edge, edge + 1};
   const NumberRun run = runs.find(edge);
   // At the tail's first level ends of the level before have the SID that ended.
-  const uint64_t node = has_empty_rows(index, number) ? runs.find_node(index.level[number - 1], edge, run) : run.before;
+  const uint64_t node = has_empty_rows(index, number) ? runs.find_node(edge, run) : run.before;
   return {std::min(node, index.level[number].nodes - 1), run.begin, run.end};
 }
 
@@ -148,22 +157,23 @@ EdgeParents::Parent EdgeParents::sid_of(const IndexView& index, uint64_t item_ro
 
 void EdgeParents::leaves_of(const IndexView& index, const uint64_t* ordinals, int64_t count, Leaf* leaves) const {
   const int32_t last = index.csr_levels - 1;
-  const bool has_tail = index.csr_levels < index.levels;
-  EndCursor cursor;
-  for (int64_t i = 0; i < count; ++i) {
-    Leaf leaf{last, ordinals[i]};
-    if (has_tail && !ended_above_tail(index, ordinals[i])) {
-      leaf.edge = parent_of(index, last + 1, ordinals[i]).node;
-    } else if (index.variable_length && !cursor.find(index, ordinals[i], leaf)) {
-      leaf = last_edge_of(index, ordinals[i]);
+  if (index.variable_length) {
+    const LeafTable& table = leaves_.get([&] { return std::make_unique<const LeafTable>(index, allocator_); });
+    for (int64_t i = 0; i < count; ++i) {
+      if (i + kAhead < count) table.prefetch(ordinals[i + kAhead]);
+      leaves[i] = table.leaf_of(ordinals[i]);
     }
-    leaf.edge = std::min(leaf.edge, index.level[leaf.level].edges - 1);
-    leaves[i] = leaf;
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    const bool has_tail = index.csr_levels < index.levels;
+    const uint64_t edge = has_tail ? parent_of(index, last + 1, ordinals[i]).node : ordinals[i];
+    leaves[i] = {last, std::min(edge, index.level[last].edges - 1)};
   }
 }
 
 int64_t EdgeParents::bytes() const {
-  int64_t bytes = items_.bytes();
+  int64_t bytes = items_.bytes() + (leaves_.known() != nullptr ? leaves_.known()->bytes() : 0);
   for (const RowStarts& starts : levels_) bytes += starts.bytes();
   return bytes;
 }

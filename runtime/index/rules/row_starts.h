@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "index/read/lookup.h"
+#include "index/rules/leaves.h"
 #include "index/views.h"
+#include "support/lazy.h"
 #include "support/memory.h"
 
 namespace sidbeam {
@@ -31,13 +33,14 @@ class RowStarts {
   // The run of a number < count.
   NumberRun find(uint64_t number) const;
   // The node of that run, those with empty runs counted too.
-  uint64_t find_node(const LevelView& above, uint64_t number, const NumberRun& run) const;
+  uint64_t find_node(uint64_t number, const NumberRun& run) const;
   // The bits of numbers [64 w, 64 w + 64).
   uint64_t word(uint64_t w) const { return lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords]; }
-  void prefetch(uint64_t number) const { __builtin_prefetch(lines_.data() + number / (64 * kWords)); }
+  // Fetches the memory for a number that comes some way after number i of [count], whose runs are found one by one.
+  void fetch_ahead(const uint64_t* numbers, int64_t i, int64_t count) const;
   bool empty() const { return lines_.size() == 0; }
   uint64_t count() const { return count_; }
-  int64_t bytes() const { return lines_.bytes() + ends_.bytes(); }
+  int64_t bytes() const { return lines_.bytes() + nodes_.bytes() + with_runs_.bytes(); }
 
  private:
   // Counts for every word, since to count the line's earlier words took a third of the time of an update.
@@ -49,7 +52,8 @@ class RowStarts {
   static constexpr uint64_t kCountBits = 9;
 
   Buffer<Line> lines_;
-  Buffer<uint64_t> ends_;  // [lines + 1] the ends before the run that is open where a line begins
+  Buffer<uint64_t> nodes_;      // [lines] that of the run which is open where a line begins
+  Buffer<uint64_t> with_runs_;  // nodes that have runs, as bits
   uint64_t count_ = 0;
 };
 
@@ -65,21 +69,19 @@ class EdgeParents {
   Parent parent_of(const IndexView& index, int32_t level, uint64_t edge) const;
   // The SID of an item row, as `node`, and all item rows that it has.
   Parent sid_of(const IndexView& index, uint64_t item_row) const;
-  // The last edges above the tail on the paths of SIDs, which rise.
+  // The last edges above the tail on the paths of SIDs. Where lengths vary, the first call makes a table of them.
   void leaves_of(const IndexView& index, const uint64_t* ordinals, int64_t count, Leaf* leaves) const;
+  // Empty where every SID has one row.
+  const RowStarts& item_starts() const { return items_; }
   // Empty where every node of the level has one edge.
   const RowStarts& starts(int32_t level) const { return levels_[static_cast<size_t>(level)]; }
-  void prefetch(int32_t level, uint64_t edge) const {
-    if (!starts(level).empty()) starts(level).prefetch(edge);
-  }
-  void prefetch_item(uint64_t item_row) const {
-    if (!items_.empty()) items_.prefetch(item_row);
-  }
   int64_t bytes() const;
 
  private:
   std::vector<RowStarts> levels_;
-  RowStarts items_;  // empty where every SID has one row
+  RowStarts items_;
+  Allocator allocator_;
+  Lazy<LeafTable> leaves_;
 };
 
 }  // namespace sidbeam

@@ -17,8 +17,6 @@ Buffer<T> copy_of(const Buffer<T>& from, const Allocator& allocator) {
   return to;
 }
 
-constexpr int64_t kAhead = 16;  // numbers for which memory is fetched in advance
-
 // Sets bit i where it is not that already; whether it was changed.
 bool change_bit(uint64_t* bits, uint64_t i, bool value) {
   if (has_bit(bits, i) == value) return false;
@@ -42,7 +40,7 @@ DerivedBits::DerivedBits(const IndexView& index, const EdgeParents& parents, con
   int64_t sid_count = 0, edge_count = 0;
   EdgeParents::Parent sid;  // of the row before
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) parents.prefetch_item(changed[i + kAhead]);
+    parents.item_starts().fetch_ahead(changed, i, count);
     if (leaves_from(sid, changed[i])) continue;
     sid = parents.sid_of(index, changed[i]);
     const bool value = any_of(rows, sid.begin, sid.end);
@@ -68,7 +66,7 @@ int64_t DerivedBits::climb(const IndexView& index, const EdgeParents& parents, i
   int64_t kept = 0;
   EdgeParents::Parent parent;  // of the edge before, and often of this one too
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) parents.prefetch(number + 1, edges[i + kAhead]);
+    parents.starts(number + 1).fetch_ahead(edges, i, count);
     if (leaves_from(parent, edges[i])) continue;
     parent = parents.parent_of(index, number + 1, edges[i]);
     if (change_bit(own.data(), parent.node, any_of(bits, parent.begin, parent.end))) edges[kept++] = parent.node;
@@ -102,7 +100,7 @@ void DerivedBits::patch_masks(const IndexView& index, const EdgeParents& parents
   EdgeParents::Parent parent;
   int64_t dense = -1;
   for (int64_t i = 0; i < count; ++i) {
-    if (i + kAhead < count) parents.prefetch(number, edges[i + kAhead]);
+    parents.starts(number).fetch_ahead(edges, i, count);
     if (!leaves_from(parent, edges[i])) {
       parent = parents.parent_of(index, number, edges[i]);
       dense = parent.end - parent.begin < kLeastDense ? -1 : dense_rank(level, parent.node);

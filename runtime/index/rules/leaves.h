@@ -1,0 +1,28 @@
+// Where the paths of SIDs end: the last edge above the tail of each, where lengths vary. SPDX-License-Identifier:
+// Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "index/read/lookup.h"
+#include "index/read/repeats.h"
+#include "index/views.h"
+#include "support/memory.h"
+
+namespace sidbeam {
+
+class LeafTable {
+ public:
+  // One pass over the ends of every level and one over the SIDs. (To search the ends for a SID took 1 to 2 us, which was
+  // half of what a list of excluded items cost.)
+  LeafTable(const IndexView& index, const Allocator& allocator);
+  Leaf leaf_of(uint64_t ordinal) const { return {levels_[static_cast<int64_t>(ordinal)], edges_.view()[ordinal]}; }
+  void prefetch(uint64_t ordinal) const;
+  int64_t bytes() const { return levels_.bytes() * (1 + edges_.view().width); }
+
+ private:
+  Buffer<uint8_t> levels_;  // [sids]
+  UintBuffer edges_;        // [sids] below the level's edges, also in a damaged index
+};
+
+}  // namespace sidbeam
