@@ -91,10 +91,9 @@ void DerivedBits::derive_level(const IndexView& index, const EdgeParents& parent
   const RowStarts& starts = parents.starts(number + 1);
   if (level.ends == 0) return any_in_starts(starts, bits_of(number + 1), threads, kernels, edges.data());
   // Ends have no run: the others' bits go to their places between them.
-  Buffer<uint64_t> runs = zero_bits(level.edges, allocator), nodes = all_bits(level.edges, allocator);
+  Buffer<uint64_t> runs = zero_bits(level.edges, allocator);
   any_in_starts(starts, bits_of(number + 1), threads, kernels, runs.data());
-  put_bits(nodes.data(), level.edges, level.end_edges, level.ends, false);
-  kernels.expand(runs.data(), 0, level.edges, nodes.data(), (level.edges + 63) / 64, edges.data());
+  kernels.expand(runs.data(), 0, level.edges, starts.nodes_with_runs(), (level.edges + 63) / 64, edges.data());
   for (uint64_t i = 0; i < level.ends; ++i) {
     const uint64_t edge = level.end_edges[i], ordinal = level.end_ordinals[i];
     if (edge < level.edges && ordinal < index.sids) put_bit(edges.data(), edge, has_bit(view_.sids.bits, ordinal));

@@ -13,8 +13,8 @@ namespace sidbeam {
 
 class LeafTable {
  public:
-  // One pass over the ends of every level and one over the SIDs. (To search the ends for a SID took 1 to 2 us, which was
-  // half of what a list of excluded items cost.)
+  // One pass over the ends of every level and one over the SIDs. (To search the ends for each SID of a list took half
+  // of the list's time.)
   LeafTable(const IndexView& index, const Allocator& allocator);
   Leaf leaf_of(uint64_t ordinal) const { return {levels_[static_cast<int64_t>(ordinal)], edges_.view()[ordinal]}; }
   void prefetch(uint64_t ordinal) const;

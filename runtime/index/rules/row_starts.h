@@ -28,12 +28,14 @@ class RowStarts {
 
   RowStarts() = default;
   RowStarts(const UintArray& pointers, uint64_t runs, uint64_t count, int threads, const Allocator& allocator);
-  // Makes find_node() possible: `above` is the level before, whose ends are the nodes with empty runs.
+  // Makes find_node() and nodes_with_runs() possible: `above` is the level before, whose ends are the nodes with empty
+  // runs.
   void number_nodes(const LevelView& above, const Allocator& allocator);
   // The run of a number < count.
   NumberRun find(uint64_t number) const;
   // The node of that run, those with empty runs counted too.
   uint64_t find_node(uint64_t number, const NumberRun& run) const;
+  const uint64_t* nodes_with_runs() const { return with_runs_.data(); }
   // The bits of numbers [64 w, 64 w + 64).
   uint64_t word(uint64_t w) const { return lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords]; }
   // Fetches the memory for a number that comes some way after number i of [count], whose runs are found one by one.
