@@ -123,21 +123,37 @@ void measure_more(const RulesCase& c) {
       [&] { more = make<Constraint>("constraint_exclude", sidbeam_constraint_exclude, constraint.get(), &one); });
 }
 
+struct Shape {
+  Skew skew;
+  int32_t levels, codes, kinds;
+  bool varies;  // SIDs of 4 to L codes
+};
+
+Catalogue draw_shape(const Shape& shape, int64_t draws) {
+  Catalogue catalogue = draw_catalogue(shape.skew, draws, shape.levels, shape.codes);
+  if (!shape.varies) return catalogue;
+  catalogue.ends = true;
+  const int32_t end = shape.codes - 1;
+  std::mt19937_64 random(9);
+  for (int64_t i = 0; i < catalogue.sids; ++i) {
+    int32_t* sid = catalogue.rows.data() + i * shape.levels;
+    for (int32_t l = 0; l < shape.levels; ++l) sid[l] = std::min(sid[l], end - 1);
+    std::fill(sid + 4 + random() % static_cast<uint64_t>(shape.levels - 3), sid + shape.levels, end);
+  }
+  return catalogue;
+}
+
 }  // namespace
 
 Measurements rules_table(const Settings& settings) {
   Measurements out;
-  struct Shape {
-    Skew skew;
-    int32_t levels, codes, kinds;
-  };
-  constexpr Shape kShapes[] = {{Skew::kUniform, kLevels, kCodes, SIDBEAM_KIND_TRIE},
-                               {Skew::kUniform, kLevels, kCodes, SIDBEAM_KIND_COMPACT_TRIE},
-                               {Skew::kZipf, kLevels, kCodes, SIDBEAM_KIND_TRIE},
-                               {Skew::kUniform, 4, 8192, SIDBEAM_KIND_TRIE}};
+  constexpr Shape kShapes[] = {{Skew::kUniform, kLevels, kCodes, SIDBEAM_KIND_TRIE, false},
+                               {Skew::kUniform, kLevels, kCodes, SIDBEAM_KIND_COMPACT_TRIE, false},
+                               {Skew::kZipf, kLevels, kCodes, SIDBEAM_KIND_TRIE, false},
+                               {Skew::kZipf, kLevels, kCodes, SIDBEAM_KIND_TRIE, true},
+                               {Skew::kUniform, 4, 8192, SIDBEAM_KIND_TRIE, false}};
   for (const Shape& shape : kShapes) {
-    const int64_t draws = settings.quick ? 20000 : 10000000;
-    const Catalogue catalogue = draw_catalogue(shape.skew, draws, shape.levels, shape.codes);
+    const Catalogue catalogue = draw_shape(shape, settings.quick ? 20000 : 10000000);
     RulesCase c;
     c.runtime = runtime_of(1);
     const Builder builder = fill_builder(c.runtime.get(), catalogue, shape.kinds);
@@ -145,7 +161,7 @@ Measurements rules_table(const Settings& settings) {
     c.items = catalogue.sids;
     c.where = {{"N", catalogue.sids},
                {"V", int64_t{shape.codes}},
-               {"L", int64_t{shape.levels}},
+               {"L", shape.varies ? Value("4 to 8") : Value(int64_t{shape.levels})},
                {"SIDs", shape.skew == Skew::kUniform ? "uniform" : "zipf"},
                {"kind", shape.kinds == SIDBEAM_KIND_TRIE ? "trie" : "compact"}};
     c.runs = settings.quick ? 2 : 15;
