@@ -22,10 +22,6 @@ bool comes_after(const LevelView& above, uint64_t i, uint64_t rows) {
   return edge >= i && edge - i > rows;
 }
 
-bool has_empty_rows(const IndexView& index, int32_t level) {
-  return index.variable_length && level > 0 && level < index.csr_levels;
-}
-
 bool has_one_each(const IndexView& index, const LevelView& level) {
   return !index.variable_length && level.nodes == level.edges;
 }
@@ -107,24 +103,6 @@ void RowStarts::fetch_ahead(const uint64_t* numbers, int64_t i, int64_t count) c
   }
 }
 
-NumberRun RowStarts::find(uint64_t number) const {
-  const uint64_t w = number / 64;
-  const Line& line = lines_[static_cast<int64_t>(w / kWords)];
-  const uint64_t bits = line.bits[w % kWords];
-  const uint64_t here = bits & (~uint64_t{0} >> (63 - number % 64)),
-                 after = bits & ~(~uint64_t{0} >> (63 - number % 64));
-  const uint64_t begun =
-      line.before + (line.counts >> w % kWords * kCountBits & ((1 << kCountBits) - 1)) + bits_set(here);
-  uint64_t at = w, found = here;
-  while (found == 0 && at > 0) found = word(--at);
-  NumberRun run{begun == 0 ? 0 : begun - 1,
-                found == 0 ? 0 : at * 64 + 63 - static_cast<uint64_t>(std::countl_zero(found)), count_};
-  const uint64_t words = (count_ + 63) / 64;
-  for (at = w, found = after; found == 0 && at + 1 < words;) found = word(++at);
-  if (found != 0) run.end = at * 64 + static_cast<uint64_t>(std::countr_zero(found));
-  return run;
-}
-
 EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& allocator) : allocator_(allocator) {
   for (int l = 0; l < index.csr_levels; ++l) {
     const LevelView& level = index.level[l];
@@ -138,16 +116,6 @@ EdgeParents::EdgeParents(const IndexView& index, int threads, const Allocator& a
     levels_.push_back(RowStarts(tail.ordinals, tail.nodes, index.sids, threads, allocator));
   }
   if (index.item_offsets) items_ = RowStarts(index.item_offsets, index.sids, index.items, threads, allocator);
-}
-
-EdgeParents::Parent EdgeParents::parent_of(const IndexView& index, int32_t number, uint64_t edge) const {
-  const RowStarts& runs = starts(number);
-  if (number == 0) return {0, 0, index.level[0].edges};
-  if (runs.empty()) return {edge, edge, edge + 1};
-  const NumberRun run = runs.find(edge);
-  // At the tail's first level ends of the level before have the SID that ended.
-  const uint64_t node = has_empty_rows(index, number) ? runs.find_node(edge, run) : run.before;
-  return {std::min(node, index.level[number].nodes - 1), run.begin, run.end};
 }
 
 EdgeParents::Parent EdgeParents::sid_of(const IndexView& index, uint64_t item_row) const {
