@@ -109,7 +109,7 @@ int64_t find_ids(const sidbeam_index& index, const sidbeam_item_list& list, Grow
     }
     for (int64_t i = 0; i < n; ++i) table.prefetch_id(view, hashes[i]);
     for (int64_t i = 0; i < n; ++i) {
-      const int64_t row = table.find_hashed(view, id_at(list, first + i), hashes[i]);
+      const int64_t row = table.find(view, id_at(list, first + i), hashes[i]);
       if (row < 0) {
         ++unknown;
       } else {

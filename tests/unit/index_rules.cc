@@ -22,14 +22,53 @@ constexpr int kCases = 150;
 
 using Random = std::mt19937_64;
 
+// Most SIDs begin alike, so that a compact trie has a tail from level 3 on; some end above it, the very first one
+// perhaps among them.
+TestCatalogue tail_catalogue(Random& random) {
+  TestCatalogue catalogue;
+  catalogue.kinds = SIDBEAM_KIND_COMPACT_TRIE;
+  catalogue.variable_length = true;
+  catalogue.codes = {3, 3, 3, 200};
+  if (random() % 2 == 0) catalogue.codes.push_back(50);
+  const bool short_first = random() % 2 == 0;
+  if (short_first) catalogue.pairs.push_back({{0}, 0, "", 0});
+  const uint64_t shortest = 1 + random() % 4;
+  for (int64_t id = 1; id < 400; ++id) {
+    std::vector<int32_t> sid;
+    for (const int32_t codes : catalogue.codes)
+      sid.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(codes)));
+    if (random() % 4 != 0) sid[0] = sid[1] = 1;
+    if (short_first) sid[0] = std::max(sid[0], 1);
+    if (random() % 8 == 0) sid.resize(shortest + random() % (sid.size() + 1 - shortest));
+    catalogue.pairs.push_back({sid, id, "", 0});
+  }
+  return catalogue;
+}
+
 // A catalogue with a trie; often few codes, so that nodes have several SIDs below them.
 TestCatalogue trie_catalogue(Random& random) {
+  if (random() % 4 == 0) return tail_catalogue(random);
   TestCatalogue catalogue = random_catalogue(random);
   catalogue.kinds = random() % 2 == 0 ? SIDBEAM_KIND_TRIE : SIDBEAM_KIND_COMPACT_TRIE;
   if (random() % 2 == 0) return catalogue;
   for (int32_t& codes : catalogue.codes) codes = std::min(codes, static_cast<int32_t>(2 + random() % 4));
   for (Pair& pair : catalogue.pairs)
     for (size_t l = 0; l < pair.sid.size(); ++l) pair.sid[l] %= catalogue.codes[l];
+  return catalogue;
+}
+
+// Many SIDs that end at each level.
+TestCatalogue large_ends(Random& random) {
+  TestCatalogue catalogue;
+  catalogue.variable_length = true;
+  catalogue.codes = {8, 30, 4};
+  for (int64_t id = 0; id < 300; ++id) {
+    std::vector<int32_t> sid;
+    for (const int32_t codes : catalogue.codes)
+      sid.push_back(static_cast<int32_t>(random() % static_cast<uint64_t>(codes)));
+    sid.resize(1 + random() % 3);
+    catalogue.pairs.push_back({sid, id, "", 0});
+  }
   return catalogue;
 }
 
@@ -44,9 +83,13 @@ Index build_for_a_target(const TestCatalogue& catalogue, int i) {
 Buffer<uint64_t> random_rows(const IndexView& index, Random& random) {
   constexpr uint64_t kPerMille[] = {0, 20, 500, 980, 1000};
   const uint64_t density = kPerMille[random() % std::size(kPerMille)];
-  Buffer<uint64_t> rows = make_bits(index.items, default_allocator());
-  std::fill(rows.begin(), rows.end(), uint64_t{0});
-  for (uint64_t row = 0; row < index.items; ++row) put_bit(rows.data(), row, random() % 1000 < density);
+  Buffer<uint64_t> rows = zero_bits(index.items, default_allocator());
+  // Spread, or next to each other.
+  const uint64_t together = random() % 3 == 0 ? 1 + random() % 64 : 1;
+  for (uint64_t row = 0; row < index.items; row += together) {
+    const bool in = random() % 1000 < density;
+    for (uint64_t i = row; i < std::min(row + together, index.items); ++i) put_bit(rows.data(), i, in);
+  }
   return rows;
 }
 
@@ -85,6 +128,10 @@ void expect_rules(const IndexView& index, const RulesView& rules, const Allowed&
         ASSERT_EQ(rules.allows(own.edges, edge), edge_allowed(edge)) << "level " << l << " edge " << edge;
         if (edge_allowed(edge)) codes.insert(level.tokens[edge]);
       }
+      std::vector<uint64_t> words(row.count / 64 + 1);
+      rules.put_allowed(own.edges, row, words.data());
+      for (uint32_t i = 0; i < row.count; ++i)
+        ASSERT_EQ(has_bit(words.data(), i), edge_allowed(row.begin + i)) << "level " << l << " edge " << row.begin + i;
       std::set<uint64_t> listed;
       for_each_allowed(rules, own.edges, row, [&](uint64_t edge) { listed.insert(level.tokens[edge]); });
       ASSERT_EQ(listed, codes) << "level " << l << " node " << node;
@@ -156,39 +203,103 @@ TEST(IndexRules, FiltersReachEveryLevel) {
   }
 }
 
-// Enough SIDs for several tasks per level, each of which ends within a node's edges; some nodes are dense.
+// Several tasks per level: those of a level begin and end within a node's edges, whose only allowed one may be far from
+// where they end; nodes that are dense; nodes that are ends for long.
+TestCatalogue large_catalogue(int shape, Random& random) {
+  TestCatalogue catalogue;
+  catalogue.kinds = shape % 2 == 0 ? SIDBEAM_KIND_TRIE : SIDBEAM_KIND_COMPACT_TRIE;
+  catalogue.variable_length = shape / 2 == 1;
+  catalogue.codes = {90, 90, 90, 7};
+  int64_t id = 0;
+  if (shape / 2 == 2) {
+    catalogue.codes = {2, 150000};
+    for (int32_t code = 0; code < 150000; ++code) catalogue.pairs.push_back({{code / 149990, code}, id++, "", 0});
+    return catalogue;
+  }
+  for (int32_t code = 0; catalogue.variable_length && code < 1800; ++code)
+    catalogue.pairs.push_back({{code / 90, code % 90}, id++, "", 0});
+  const auto draw = [&](uint64_t codes) { return static_cast<int32_t>(random() % codes); };
+  for (; id < 300000; ++id) {
+    catalogue.pairs.push_back({{draw(90), draw(90), draw(90), draw(7)}, id, "", 0});
+    std::vector<int32_t>& sid = catalogue.pairs.back().sid;
+    if (catalogue.variable_length && sid[0] < 20) sid.resize(1 + random() % 4);
+  }
+  return catalogue;
+}
+
+void expect_levels(const IndexView& index, const RulesView& rules, const uint64_t* rows) {
+  const auto allowed = [&](uint64_t row) { return has_bit(rows, row); };
+  std::vector<uint64_t> below(index.sids + 1);  // SIDs before each that are allowed
+  for (uint64_t ordinal = 0; ordinal < index.sids; ++ordinal)
+    below[ordinal + 1] = below[ordinal] + (any_row(index, {ordinal, ordinal + 1}, allowed) ? 1 : 0);
+  for (int l = 0; l < index.csr_levels; ++l)
+    for (uint64_t edge = 0; edge < index.level[l].edges; ++edge) {
+      const OrdinalRange sids = trie_ordinals(index, l + 1, edge);
+      ASSERT_EQ(has_bit(rules.level[l].edges.bits, edge), below[sids.hi] > below[sids.lo])
+          << "level " << l << " edge " << edge;
+    }
+  ASSERT_EQ(rules.sids_left, below[index.sids]);
+}
+
 TEST(IndexRules, LargeFiltersAreTheSameOnThreads) {
   Random random(20261203);
-  for (int i = 0; i < 4; ++i) {
-    const int32_t kinds = i % 2 == 0 ? SIDBEAM_KIND_TRIE : SIDBEAM_KIND_COMPACT_TRIE;
-    TestCatalogue catalogue;
-    catalogue.codes = {90, 90, 90, 7};
-    catalogue.kinds = kinds;
-    for (int64_t id = 0; id < 300000; ++id)
-      catalogue.pairs.push_back({{static_cast<int32_t>(random() % 90), static_cast<int32_t>(random() % 90),
-                                  static_cast<int32_t>(random() % 90), static_cast<int32_t>(random() % 7)},
-                                 id,
-                                 "",
-                                 0});
-    const Index built = build_for_a_target(catalogue, i / 2);
+  for (int i = 0; i < 12; ++i) {
+    SCOPED_TRACE("case " + std::to_string(i));
+    const Index built = build_for_a_target(large_catalogue(i % 6, random), i / 6);
     const IndexView& index = built.view;
     const EdgeParents parents(index, 2, default_allocator());
-    const Buffer<uint64_t> rows = random_rows(index, random);
-    for (const int threads : {1, 3}) {
-      const DerivedBits bits(index, parents, rows.data(), threads, default_allocator());
-      const RulesView& rules = bits.view();
-      for (int l = 0; l < index.csr_levels; ++l) {
-        for (uint64_t edge = 0; edge < index.level[l].edges; ++edge) {
-          const bool below =
-              l + 1 < index.csr_levels
-                  ? any_of(rules.level[l + 1].edges.bits, row_of(index.level[l + 1], edge).begin,
-                           row_of(index.level[l + 1], edge).begin + row_of(index.level[l + 1], edge).count)
-                  : any_row(index, trie_ordinals(index, l + 1, edge),
-                            [&](uint64_t row) { return has_bit(rows.data(), row); });
-          ASSERT_EQ(has_bit(rules.level[l].edges.bits, edge), below) << "level " << l << " edge " << edge;
-        }
+    Buffer<uint64_t> rows = random_rows(index, random);
+    if (i % 6 > 3) {
+      std::fill(rows.begin(), rows.end(), uint64_t{0});
+      put_bit(rows.data(), 10, true);
+    }
+    const DerivedBits bits(index, parents, rows.data(), 1 + i % 3, default_allocator());
+    expect_levels(index, bits.view(), rows.data());
+    expect_masks(index, bits.view());
+    if (HasFatalFailure()) return;
+  }
+}
+
+// Contents of any kind, which is what an index may have that was opened by its header: nothing is read or written
+// elsewhere, and lists rise.
+TEST(IndexRules, DamagedEndsAreReadWithinTheirArrays) {
+  Random random(20261204);
+  RequestLists lists;
+  for (int i = 0; i < kCases; ++i) {
+    SCOPED_TRACE("case " + std::to_string(i));
+    const Index built = build(i % 2 == 0 ? tail_catalogue(random) : large_ends(random));
+    IndexView index = built.view;
+    std::vector<std::vector<uint64_t>> damaged;
+    const auto damage = [&](UintArray& array, uint64_t count, uint64_t universe) {
+      std::vector<uint64_t>& values = damaged.emplace_back(count);
+      for (uint64_t k = 0; k < count; ++k)
+        values[k] = random() % 4 != 0 ? array[k] : random() % 2 == 0 ? random() % (universe + 2) : random();
+      array = {values.data(), 8};
+    };
+    for (int l = 0; l < index.csr_levels; ++l) {
+      damage(index.level[l].end_edges, index.level[l].ends, index.level[l].edges);
+      damage(index.level[l].end_ordinals, index.level[l].ends, index.sids);
+    }
+    if (index.ends > 0) damage(index.end_ordinals, index.ends, index.sids);
+    const EdgeParents parents(index, 1, default_allocator());
+    const Buffer<uint64_t> rows = random_rows(index, random), listed = random_rows(index, random);
+    const DerivedBits bits(index, parents, rows.data(), 1, default_allocator());
+    std::vector<uint64_t> all;
+    for (uint64_t row = 0; row < index.items; ++row)
+      if (has_bit(listed.data(), row)) all.push_back(row);
+    const DerivedBits updated(index, parents, listed.data(), bits, all.data(), std::ssize(all), default_allocator());
+    lists.exclude({index, parents, i % 3 == 0 ? &bits.view() : nullptr}, {all.data(), std::ssize(all)}, nullptr,
+                  default_allocator());
+    for (int l = 0; l < index.csr_levels; ++l) {
+      const Subset& edges = lists.view().level[l].edges;
+      for (uint64_t k = 1; k < edges.listed.count; ++k)
+        ASSERT_LT(edges.listed.numbers[k - 1], edges.listed.numbers[k]) << "level " << l;
+      for (uint64_t node = 0; node < index.level[l].nodes; ++node) {
+        const Row row = row_of(index.level[l], node);
+        std::vector<uint64_t> words(row.count / 64 + 1);
+        lists.view().put_allowed(edges, row, words.data());
+        if (row.count > 0) lists.view().allowed_of(edges, row.begin, std::min<uint32_t>(row.count, 64));
       }
-      expect_masks(index, rules);
     }
   }
 }
@@ -267,13 +378,31 @@ TEST(IndexRules, IdsLeadToTheirRows) {
       for (int64_t r = find_item(index, id_of(row).number, id_of(row).name, 0); r >= 0;
            r = find_item(index, id_of(row).number, id_of(row).name, static_cast<uint64_t>(r) + 1))
         expected.insert(static_cast<uint64_t>(r));
-      const int64_t first = table.find(index, id_of(row));
+      const int64_t first = table.find(index, id_of(row), table.hash(index, id_of(row)));
       ASSERT_EQ(first, static_cast<int64_t>(*expected.begin()));
       for_each_row(index, &repeats.view(), static_cast<uint64_t>(first), [&](uint64_t r) { found.insert(r); });
       ASSERT_EQ(found, expected);
       if (row > 40) break;  // finding them the plain way is slow
     }
-    EXPECT_EQ(table.find(index, {-987654321, "no such name"}), -1);
+    const ItemId unknown{-987654321, "no such name"};
+    EXPECT_EQ(table.find(index, unknown, table.hash(index, unknown)), -1);
+  }
+}
+
+// So many that ids share bits of their hash.
+TEST(IndexRules, ManyIdsLeadToTheirRows) {
+  const uint64_t items = SIDBEAM_SANITIZED ? 300000 : 1500000;
+  std::vector<int64_t> ids;
+  for (uint64_t row = 0; row < items; ++row) ids.push_back(static_cast<int64_t>(row * 3) - 1000);
+  IndexView index;
+  index.items = items;
+  index.ids = ids.data();
+  const IdTable table(index, default_allocator());
+  EXPECT_FALSE(table.repeats());
+  for (uint64_t row = 0; row < items; ++row) {
+    const ItemId id{ids[row], {}}, other{ids[row] + 1, {}};
+    ASSERT_EQ(table.find(index, id, table.hash(index, id)), static_cast<int64_t>(row));
+    ASSERT_EQ(table.find(index, other, table.hash(index, other)), -1);
   }
 }
 

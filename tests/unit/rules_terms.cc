@@ -112,13 +112,13 @@ TEST(Terms, OfManyRowsAreTheSameOnThreads) {
 // A text of few lists is looked for otherwise than one of many.
 TEST(Terms, FewListsAreFoundAmongMany) {
   uint64_t seed = 30;
-  for (const size_t items : std::initializer_list<size_t>{17, 63, 64, 65, 1000}) {
+  for (const size_t items : std::initializer_list<size_t>{33, 63, 64, 65, 1000, 5000, 70000}) {
     std::vector<Column> columns = filters::make_columns(items, ++seed);
     std::mt19937_64 random(seed);
     SCOPED_TRACE("seed " + std::to_string(seed));
     for (Column& column : columns) {
       if (column.type != AttributeType::kStringList) continue;
-      for (size_t i = 0; i < items / 17; ++i) {
+      for (size_t i = 0; i < 1 + items / 40; ++i) {
         std::vector<std::string>& texts = column.cells[random() % items].texts;
         texts.insert(texts.begin() + static_cast<int64_t>(random() % (texts.size() + 1)), "rare");
       }

@@ -95,10 +95,17 @@ template <class Moves>
   const uint64_t words = (starts.count() + 63) / 64;
   const NumberRun run = starts.find(first * 64);
   BitWriter writer(out, run.before);
-  uint64_t open = static_cast<uint64_t>(any_of(bits, run.begin, first * 64));  // what the run has before this word
-  for (uint64_t w = first; w < last; ++w) {
-    const uint64_t ends = ends_in(starts, w, words);
-    const uint64_t own = bits[w] | open, any = (((own & ~ends) + ~ends) | own) & ends;
+  uint64_t open = 0;                // whether the run has its bit before this word
+  uint64_t in_runs = ~uint64_t{0};  // the word's numbers but those before the very first run
+  if (starts.begins(run.begin)) {
+    open = static_cast<uint64_t>(any_of(bits, run.begin, first * 64));
+  } else {
+    while (first < last && starts.word(first) == 0) ++first;
+    if (first < last) in_runs <<= std::countr_zero(starts.word(first));
+  }
+  for (uint64_t w = first; w < last; ++w, in_runs = ~uint64_t{0}) {
+    const uint64_t ends = ends_in(starts, w, words) & in_runs;
+    const uint64_t own = (bits[w] & in_runs) | open, any = (((own & ~ends) + ~ends) | own) & ends;
     if (ends == ~uint64_t{0}) {
       writer.append(any, 64);
     } else {

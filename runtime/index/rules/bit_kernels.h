@@ -11,7 +11,8 @@ namespace sidbeam {
 
 struct BitKernels {
   // Bit i of `out`: whether any number of run i has its bit, for the runs that end in words [first, last) of `starts`.
-  // No run is empty, and all bits of `out` are 0 before. Others may write the bits of other runs meanwhile.
+  // No run is empty; numbers before the first start are of none. All bits of `out` are 0 before. Others may write the
+  // bits of other runs meanwhile.
   void (*any_in_starts)(const RowStarts& starts, const uint64_t* bits, uint64_t first, uint64_t last, uint64_t* out);
   // Moves bits [begin, begin + count) to the places of those that `places` has, in order, in `out`, whose [words] are 0
   // before. Returns how many of them are set.

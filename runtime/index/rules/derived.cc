@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "index/read/find.h"
 #include "index/rules/bit_kernels.h"
 #include "index/rules/bits.h"
 #include "support/parallel.h"
@@ -50,7 +49,7 @@ void DerivedBits::derive_sids(const IndexView& index, const EdgeParents& parents
   sid_count_ = count_bits(view_.sids.bits, index.sids);
 }
 
-// Above the tail's first level, whose runs of SIDs may have others between them that ended before.
+// Above the tail's first level, before and between whose runs of SIDs there may be others that ended earlier.
 void DerivedBits::derive_above_tail(const IndexView& index, const EdgeParents& parents, int threads,
                                     const Allocator& allocator) {
   const int32_t number = index.csr_levels - 1;

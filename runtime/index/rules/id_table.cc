@@ -33,10 +33,10 @@ IdTable::IdTable(const IndexView& index, const Allocator& allocator)
   row_bits_ = static_cast<int>(std::bit_width(index.items));
   tag_bits_ = 8 * width - row_bits_;
   entries_ = UintBuffer(allocator, places_, width);
-  bytes_ = static_cast<int64_t>(places_) * width;
+  const int64_t bytes = static_cast<int64_t>(places_) * width;
   void* const memory = const_cast<void*>(entries_.view().data);
-  advise_huge_pages(memory, bytes_);  // a lookup is a walk through the page table otherwise, as well as a miss
-  std::memset(memory, 0, static_cast<size_t>(bytes_));
+  advise_huge_pages(memory, bytes);  // a lookup is a walk through the page table otherwise, as well as a miss
+  std::memset(memory, 0, static_cast<size_t>(bytes));
   uint64_t ahead[kTogether];
   for (uint64_t first = 0; first < index.items; first += kTogether) {
     const uint64_t count = std::min(kTogether, index.items - first);
@@ -89,7 +89,7 @@ void IdTable::prefetch_id(const IndexView& index, uint64_t hash) const {
   }
 }
 
-int64_t IdTable::find_hashed(const IndexView& index, const ItemId& id, uint64_t hash) const {
+int64_t IdTable::find(const IndexView& index, const ItemId& id, uint64_t hash) const {
   uint64_t place;
   return probe(hash, place, [&](uint64_t row) { return has_id(index, row, id); });
 }

@@ -23,32 +23,27 @@ class IdTable {
  public:
   // One pass over the ids. The hash is secret, so that nobody can choose ids that crowd.
   IdTable(const IndexView& index, const Allocator& allocator);
-  // The first row with this id, or -1.
-  int64_t find(const IndexView& index, const ItemId& id) const {
-    return places_ == 0 ? -1 : find_hashed(index, id, hash(index, id));
-  }
-  // The same in parts, between which what lies ahead can be fetched, for an index that has ids.
+  // Of an index that has ids. In parts, between which what lies ahead can be fetched.
   uint64_t hash(const IndexView& index, const ItemId& id) const;
   void prefetch(uint64_t hash) const;
-  // The id with which find_hashed() will compare.
+  // The id with which find() will compare.
   void prefetch_id(const IndexView& index, uint64_t hash) const;
-  int64_t find_hashed(const IndexView& index, const ItemId& id, uint64_t hash) const;
+  // The first row with this id, or -1.
+  int64_t find(const IndexView& index, const ItemId& id, uint64_t hash) const;
   // Whether some id has several rows, which are then among the index's repeats.
   bool repeats() const { return repeats_; }
-  int64_t bytes() const { return bytes_; }
 
  private:
   // The row of the entry for the hash which `is_it` accepts, or -1.
   template <class IsIt>
   int64_t probe(uint64_t hash, uint64_t& place, const IsIt& is_it) const;
-  uint64_t tag(uint64_t hash) const { return hash >> 1 >> (63 - tag_bits_); }
+  uint64_t tag(uint64_t hash) const { return hash >> 1 >> (63 - tag_bits_); }  // there may be none
 
   KeyMix mix_;
   // [places_] a row and 1, and above it bits of the hash, so that another's id is seldom looked at; 0: none.
   UintBuffer entries_;
   uint64_t places_ = 0;
   int row_bits_ = 0, tag_bits_ = 0;
-  int64_t bytes_ = 0;
   bool repeats_ = false;
 };
 

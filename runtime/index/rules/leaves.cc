@@ -2,15 +2,14 @@
 #include "index/rules/leaves.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "index/rules/bits.h"
 
 namespace sidbeam {
 namespace {
 
-// Calls visit(ordinal, edge) for the SIDs that have their full length or go on in the tail, as far as the index tells
-// where they do: `ended` are the others.
+// Calls visit(ordinal, edge) for the SIDs that have their full length or go on in the tail: all but `ended`. (A damaged
+// index may not tell the edges of them all.)
 template <class Visit>
 void for_each_longer(const IndexView& index, const uint64_t* ended, const Visit& visit) {
   const LevelView& last = index.level[index.csr_levels - 1];

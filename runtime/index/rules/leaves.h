@@ -18,11 +18,10 @@ class LeafTable {
   LeafTable(const IndexView& index, const Allocator& allocator);
   Leaf leaf_of(uint64_t ordinal) const { return {levels_[static_cast<int64_t>(ordinal)], edges_.view()[ordinal]}; }
   void prefetch(uint64_t ordinal) const;
-  int64_t bytes() const { return levels_.bytes() * (1 + edges_.view().width); }
 
  private:
   Buffer<uint8_t> levels_;  // [sids]
-  UintBuffer edges_;        // [sids] below the level's edges, also in a damaged index
+  UintBuffer edges_;        // [sids] of the level, where it has any, also in a damaged index
 };
 
 }  // namespace sidbeam

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 
 #include "index/read/find.h"
 #include "index/rules/bits.h"
@@ -174,16 +173,20 @@ void RequestLists::add_leaves(const FilteredIndex& of, int32_t level) {
     work_.fresh_count = fresh_sids_;
     return;
   }
-  // Both rise.
+  // Both rise; what does not, in a damaged index, is left out.
   std::copy_n(work_.fresh.data(), work_.fresh_count, work_.all.data());
   const uint64_t *at = work_.all.data(), *end = at + work_.fresh_count;
-  uint64_t* out = work_.fresh.data();
+  int64_t count = 0;
+  const auto add = [&](uint64_t edge) {
+    if (count == 0 || work_.fresh[count - 1] < edge) work_.fresh[count++] = edge;
+  };
   for (int64_t i = 0; i < fresh_sids_; ++i) {
     if (leaves_[i].level != level || (has_tail && !ended_above_tail(index, sids_[i]))) continue;
-    while (at < end && *at < leaves_[i].edge) *out++ = *at++;
-    *out++ = leaves_[i].edge;
+    while (at < end && *at < leaves_[i].edge) add(*at++);
+    add(leaves_[i].edge);
   }
-  work_.fresh_count = std::copy(at, end, out) - work_.fresh.data();
+  while (at < end) add(*at++);
+  work_.fresh_count = count;
 }
 
 // From the new SIDs to the lists of all levels.

@@ -7,7 +7,6 @@
 
 #include "index/read/find.h"
 #include "index/rules/bits.h"
-#include "index/tail.h"
 #include "index/trie.h"
 #include "support/parallel.h"
 
@@ -99,7 +98,8 @@ void RowStarts::fetch_ahead(const uint64_t* numbers, int64_t i, int64_t count) c
   }
   if (nodes_.size() > 0 && i + kAhead / 2 < count) {
     const uint64_t number = numbers[i + kAhead / 2], line = number / (64 * kWords);
-    __builtin_prefetch(with_runs_.data() + (nodes_[static_cast<int64_t>(line)] + number % (64 * kWords)) / 64);
+    const uint64_t near = (nodes_[static_cast<int64_t>(line)] + number % (64 * kWords)) / 64;
+    __builtin_prefetch(with_runs_.data() + std::min(near, static_cast<uint64_t>(with_runs_.size() - 1)));
   }
 }
 
@@ -125,6 +125,8 @@ EdgeParents::Parent EdgeParents::sid_of(const IndexView& index, uint64_t item_ro
 
 void EdgeParents::leaves_of(const IndexView& index, const uint64_t* ordinals, int64_t count, Leaf* leaves) const {
   const int32_t last = index.csr_levels - 1;
+  const bool has_tail = index.csr_levels < index.levels;
+  if (count == 0) return;
   if (index.variable_length) {
     const LeafTable& table = leaves_.get([&] { return std::make_unique<const LeafTable>(index, allocator_); });
     for (int64_t i = 0; i < count; ++i) {
@@ -134,16 +136,9 @@ void EdgeParents::leaves_of(const IndexView& index, const uint64_t* ordinals, in
     return;
   }
   for (int64_t i = 0; i < count; ++i) {
-    const bool has_tail = index.csr_levels < index.levels;
     const uint64_t edge = has_tail ? parent_of(index, last + 1, ordinals[i]).node : ordinals[i];
     leaves[i] = {last, std::min(edge, index.level[last].edges - 1)};
   }
-}
-
-int64_t EdgeParents::bytes() const {
-  int64_t bytes = items_.bytes() + (leaves_.known() != nullptr ? leaves_.known()->bytes() : 0);
-  for (const RowStarts& starts : levels_) bytes += starts.bytes();
-  return bytes;
 }
 
 }  // namespace sidbeam

@@ -38,13 +38,13 @@ class RowStarts {
   // The node of that run, those with empty runs counted too.
   uint64_t find_node(uint64_t number, const NumberRun& run) const;
   const uint64_t* nodes_with_runs() const { return with_runs_.data(); }
+  bool begins(uint64_t number) const { return (word(number / 64) >> number % 64 & 1) != 0; }  // a run
   // The bits of numbers [64 w, 64 w + 64).
   uint64_t word(uint64_t w) const { return lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords]; }
   // Fetches the memory for a number that comes some way after number i of [count], whose runs are found one by one.
   void fetch_ahead(const uint64_t* numbers, int64_t i, int64_t count) const;
   bool empty() const { return lines_.size() == 0; }
   uint64_t count() const { return count_; }
-  int64_t bytes() const { return lines_.bytes() + nodes_.bytes() + with_runs_.bytes(); }
 
  private:
   // Counts for every word, since to count the line's earlier words took a third of the time of an update.
@@ -79,7 +79,6 @@ class EdgeParents {
   const RowStarts& item_starts() const { return items_; }
   // Empty where every node of the level has one edge.
   const RowStarts& starts(int32_t level) const { return levels_[static_cast<size_t>(level)]; }
-  int64_t bytes() const;
 
  private:
   std::vector<RowStarts> levels_;
