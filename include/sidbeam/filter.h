@@ -6,9 +6,10 @@
  * rows when a constraint is first made with the filter, or by sidbeam_filter_prepare(). Lists that belong to one
  * request, such as what a user has seen, are no filters but part of the constraint.
  *
- * The first derivation also makes tables that stay with the index, by which a change goes from an item up to the
- * beginning: 0.17 bytes per edge of levels whose nodes have several; where lengths vary, also a bit per edge and, with
- * the first update or list of a request, 5 bytes (9 from 2^32 edges on) per SID.
+ * The first derivation, or the first list of a request, also makes tables that stay with the index, by which a change
+ * goes from an item up to the beginning: 0.17 bytes per edge of levels whose nodes have several, per SID of a compact
+ * trie and per item row where SIDs have several. Where lengths vary, they take 0.3 bytes per edge of every level and,
+ * from the first list or update on, 5 bytes per SID (9 where a level has 2^32 edges).
  *
  * Filters are immutable and reference-counted: share freely, retain and release from any thread.
  * SPDX-License-Identifier: Apache-2.0 */

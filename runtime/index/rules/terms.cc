@@ -118,8 +118,8 @@ bool any_bit(const uint64_t* bits, uint64_t begin, uint64_t end) {
 }
 
 // Sets the bit of each list of [block.first, block.first + block.rows) in which a code passes: bit i of `pass` is code
-// begin + i of the column, of `codes`. offset(row) is where the list of a row begins. Lists are taken 64 at a time, so that
-// a code's list is found by six comparisons. (Galloping from one to the next, a term took 1.4 times as long.)
+// begin + i of the column, of `codes`. offset(row) is where the list of a row begins. Lists are taken 64 at a time, so
+// that a code's list is found by six comparisons. (Galloping from one to the next, a term took 1.4 times as long.)
 template <class Offset>
 void mark_lists(const uint64_t* pass, uint64_t begin, uint64_t codes, const Block& block, const Offset& offset,
                 uint64_t* out) {
