@@ -65,6 +65,7 @@ const std::vector<Knob>& knobs() {
                                         {"skew", &Case::skew},
                                         {"narrow", &Case::narrow},
                                         {"copy", &Case::copy},
+                                        {"lone", &Case::lone},
                                         {"first", &Case::first},
                                         {"seed", &Case::seed}};
   return all;
@@ -201,6 +202,7 @@ void crowd(Dice& dice, Case* c) {
   c->uneven = 0;
   c->sids = 300 + dice.below(700);
   c->variable = dice.one_in(3) ? 0 : 1;
+  c->lone = dice.one_in(2);
   c->beams = 1 + dice.below(40);
   c->slots = 1 + dice.below(3);
   c->operations = c->levels + 2;

@@ -24,6 +24,7 @@ struct Case {
   int64_t skew = 0;        // 0: codes uniform; 1, 2: low codes likelier
   int64_t copy = 0;        // 1: half of the SIDs begin as another one
   int64_t variable = 0;    // 1: variable lengths
+  int64_t lone = 0;        // 1: where lengths vary, a SID that begins with code 0 is that code alone
   int64_t items = 1;       // most items of a line
   int64_t ids = 0;         // 1: ids are given
   int64_t priorities = 0;  // 1: priorities are given

@@ -44,6 +44,7 @@ oracle::Sid draw_sid(const Case& c, const std::vector<int>& codes, uint64_t whic
     const double u = std::pow(unit(mix(seed, kDrawSid, which, i, l)), 1.0 + 2.0 * static_cast<double>(c.skew));
     sid.push_back(std::min(codes[l] - 1, static_cast<int>(u * codes[l])));
   }
+  if (c.lone != 0 && c.variable != 0 && sid[0] == 0) sid.resize(1);
   return sid;
 }
 
