@@ -61,7 +61,6 @@ uint64_t IdTable::hash(const IndexView& index, const ItemId& id) const {
   return mix_key(mix_, key);
 }
 
-// `place` becomes where it is, or would be.
 template <class IsIt>
 int64_t IdTable::probe(uint64_t hash, uint64_t& place, const IsIt& is_it) const {
   for (place = hash & (places_ - 1);; place = (place + 1) & (places_ - 1)) {

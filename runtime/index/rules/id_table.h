@@ -1,5 +1,5 @@
-// Finds the item rows of an id: a hash table of rows, made when ids are first looked up. SPDX-License-Identifier:
-// Apache-2.0
+// Finds the item rows of an id: a hash table of rows, made when ids are first looked up.
+// SPDX-License-Identifier: Apache-2.0
 #pragma once
 
 #include <cstdint>
@@ -34,10 +34,11 @@ class IdTable {
   bool repeats() const { return repeats_; }
 
  private:
-  // The row of the entry for the hash which `is_it` accepts, or -1.
+  // The row of the first entry with the hash's tag whose row `is_it` accepts, or -1. `place` becomes that entry's, or
+  // the one where it would be.
   template <class IsIt>
   int64_t probe(uint64_t hash, uint64_t& place, const IsIt& is_it) const;
-  uint64_t tag(uint64_t hash) const { return hash >> 1 >> (63 - tag_bits_); }  // there may be none
+  uint64_t tag(uint64_t hash) const { return hash >> 1 >> (63 - tag_bits_); }  // of 0 bits too
 
   KeyMix mix_;
   // [places_] a row and 1, and above it bits of the hash, so that another's id is seldom looked at; 0: none.

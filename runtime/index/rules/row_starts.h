@@ -38,7 +38,7 @@ class RowStarts {
   // The node of that run, those with empty runs counted too.
   uint64_t find_node(uint64_t number, const NumberRun& run) const;
   const uint64_t* nodes_with_runs() const { return with_runs_.data(); }
-  bool begins(uint64_t number) const { return (word(number / 64) >> number % 64 & 1) != 0; }  // a run
+  bool is_start(uint64_t number) const { return (word(number / 64) >> number % 64 & 1) != 0; }
   // The bits of numbers [64 w, 64 w + 64).
   uint64_t word(uint64_t w) const { return lines_[static_cast<int64_t>(w / kWords)].bits[w % kWords]; }
   // Fetches the memory for a number that comes some way after number i of [count], whose runs are found one by one.
@@ -47,7 +47,8 @@ class RowStarts {
   uint64_t count() const { return count_; }
 
  private:
-  // Counts for every word, since to count the line's earlier words took a third of the time of an update.
+  // Counts for every word: where the line's earlier words were counted, a list of 10,000 rows took 1.2 to 1.4 times as
+  // long.
   struct Line {
     uint64_t before;  // runs that begin before this line
     uint64_t counts;  // and in it before word i: kCountBits from i * kCountBits on
